@@ -1,0 +1,46 @@
+# Two commands do everything: `make demo` (the main job) and `make test`.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
+JOBS ?= 2
+export JUPYTER_PLATFORM_DIRS := 1
+
+.PHONY: demo test export clean-check nbtest pytest readme outputs docs notebooks lock
+
+demo: $(VENV)/.runtime  ## the main job on data that ships with the package
+	$(BIN)/python .ci/demo.py
+
+test: $(VENV)/.dev  ## everything that CI runs
+	$(BIN)/python .ci/clean_export.py
+	$(BIN)/nbdev_test --n_workers $(JOBS)
+	$(BIN)/python -m pytest -q tests
+
+export: $(VENV)/.dev  ## notebooks to modules, README from the index
+	$(BIN)/nbdev_export
+	$(BIN)/nbdev_clean
+	$(BIN)/python .ci/readme.py
+
+outputs: $(VENV)/.dev  ## run notebooks and keep their outputs: make outputs NB="nbs/00_data.ipynb"
+	$(BIN)/python .ci/outputs.py $(NB)
+
+docs: $(VENV)/.dev  ## the notebooks as a site in _docs
+	$(BIN)/python .ci/docs.py
+
+notebooks: $(VENV)/.dev  ## JupyterLab on the notebooks
+	$(BIN)/jupyter lab --notebook-dir nbs
+
+lock:  ## write the lock files anew
+	.ci/lock.sh
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.runtime: requirements.lock settings.ini setup.py | $(BIN)/python
+	$(PIP) -r requirements.lock
+	$(PIP) --no-deps --no-build-isolation --editable .
+	touch $@
+
+$(VENV)/.dev: requirements-dev.lock $(VENV)/.runtime
+	$(PIP) -r requirements-dev.lock
+	touch $@

@@ -1,0 +1,32 @@
+"""What comes before what: causal orders from tables of categories by generalized score matching."""
+__version__ = "0.1.0"
+
+import importlib as _importlib
+
+# Public names by module. Modules load on first use, so that `import discrete_score` stays light.
+_PUBLIC = {
+    "data": ["Schema", "Table", "as_table", "read_table"],
+    "graphs": ["check_dag", "check_order", "check_pdag", "consistent_extension", "d_top", "dag_to_cpdag", "edge_list", "from_causallearn", "from_networkx", "full_dag", "is_dag", "is_order",
+               "markov_blanket", "potential_sinks", "skeleton", "to_causallearn", "to_networkx", "to_pgmpy", "topological_order", "v_structures"],
+    "networks": ["BayesNet", "additive_noise_network", "load_network", "network_names", "random_dag", "random_network", "read_bif"],
+    "measures": ["MEASURES", "as_measure", "examine", "majorizes", "refute", "warn_if_unproven"],
+    "dirichlet": ["check_prior"],
+    "metrics": ["Evaluation", "F1", "evaluate", "f1", "shd", "sid"],
+    "figures": ["use_style"],
+}
+_MODULE_OF = {name: module for module, names in _PUBLIC.items() for name in names}
+__all__ = ["__version__", *_MODULE_OF]
+
+
+def __getattr__(name):
+    if name in _MODULE_OF:
+        value = getattr(_importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    elif name in _PUBLIC:
+        value = _importlib.import_module(f"{__name__}.{name}")
+    else:
+        raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
+    globals()[name] = value
+    return value
+
+
+def __dir__(): return sorted({*globals(), *__all__, *_PUBLIC})

@@ -1,0 +1,118 @@
+"The package as a whole: light to import, complete, installable, and tested by tests that can fail."
+import ast, configparser, importlib.metadata, json, re, shutil, subprocess, sys, venv
+from pathlib import Path
+
+import nbformat
+import pytest
+
+import discrete_score as ds
+
+root = Path(__file__).resolve().parent.parent
+tools = Path(sys.executable).parent
+settings = configparser.ConfigParser(delimiters=["="])
+settings.read(root / "settings.ini", encoding="utf-8")
+settings = settings["DEFAULT"]
+modules = sorted(f.stem for f in (root / "discrete_score").glob("*.py") if not f.stem.startswith("_"))
+
+
+def python(code, **kwargs):
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, **kwargs)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_import_is_light():
+    code = "import sys, time; t = time.perf_counter(); import discrete_score; print(time.perf_counter() - t, *sys.modules)"
+    took, *loaded = python(code).split()
+    assert float(took) < 1
+    assert not {"torch", "pgmpy", "causallearn", "matplotlib", "sklearn"} & set(loaded)
+
+
+def test_no_module_loads_torch():
+    light = [m for m in modules if m not in ("ctmc", "hollow", "diffusion")]
+    code = f"import sys, importlib; [importlib.import_module('discrete_score.' + m) for m in {light}]; print('torch' in sys.modules, 'pgmpy' in sys.modules)"
+    assert python(code).split() == ["False", "False"]
+
+
+def test_public_names_exist_and_are_documented():
+    for module, names in ds._PUBLIC.items():
+        source = __import__(f"discrete_score.{module}", fromlist=["x"])
+        for name in names:
+            assert name in source.__all__, f"{module}.{name} is not exported by its notebook"
+            value = getattr(ds, name)
+            if callable(value): assert value.__doc__, f"{name} has no docstring"
+    with pytest.raises(AttributeError, match="no attribute `nothing`"): ds.nothing
+
+
+def test_readme_is_current():
+    done = subprocess.run([sys.executable, root / ".ci" / "readme.py", "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_false_notebook_fails(tmp_path):
+    "The canary: `nbdev_test` must fail on a cell whose assertion is false, and pass on a true one."
+    shutil.copy(root / "settings.ini", tmp_path)
+    (tmp_path / "nbs").mkdir()
+    for claim, code in (("1 + 1 == 2", 0), ("1 + 1 == 3", 1)):
+        nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Canary"), nbformat.v4.new_code_cell(f"assert {claim}")])
+        nb.metadata["kernelspec"] = {"display_name": "python3", "language": "python", "name": "python3"}
+        nbformat.write(nb, tmp_path / "nbs" / "canary.ipynb")
+        done = subprocess.run([tools / "nbdev_test", "--n_workers", "0"], cwd=tmp_path, capture_output=True, text=True)
+        assert (done.returncode != 0) == bool(code), done.stdout + done.stderr
+
+
+def test_slow_cells_are_skipped_by_flag(): assert settings["tst_flags"].split() == ["slow", "gpu"]
+
+
+def third_party(path):
+    "Top-level names that a module imports, anywhere in it, without the standard library and itself."
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import): names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0: names.add(node.module.split(".")[0])
+    return names - set(sys.stdlib_module_names) - {"discrete_score"}
+
+
+def test_every_import_is_a_declared_requirement():
+    declared = " ".join(settings[k] for k in ("requirements", "diffusion_requirements", "explorer_requirements")).split()
+    declared = {re.split(r"[<>=!~\[]", d)[0].lower().replace("-", "_") for d in declared}
+    provider = {"causallearn": "causal_learn", "sklearn": "scikit_learn", "IPython": "jupyterlab", "cycler": "matplotlib", "matplotlib_inline": "jupyterlab"}
+    for path in (root / "discrete_score").glob("*.py"):
+        for name in third_party(path): assert provider.get(name, name).lower() in declared, f"{path.name} imports {name}"
+
+
+def locked(name):
+    lines = [line for line in (root / name).read_text().splitlines() if line and not line.startswith("#")]
+    assert all("==" in line and "://" not in line for line in lines)
+    return {re.sub(r"[-_.]+", "-", line.split("==")[0]).lower(): line.split("==")[1] for line in lines}
+
+
+def test_environment_is_what_the_lock_says():
+    lock = locked("requirements-dev.lock")
+    installed = {re.sub(r"[-_.]+", "-", d.metadata["Name"]).lower(): d.version.split("+")[0] for d in importlib.metadata.distributions()}
+    missing = {name: version for name, version in lock.items() if installed.get(name) != version}
+    assert not missing, f"not installed as locked: {missing}"
+    core = locked("requirements.lock")
+    assert {name: lock.get(name) for name in core} == core
+
+
+def test_wheel_works_outside_the_source_tree(tmp_path):
+    "Build the wheel, install it into a clean environment that borrows only the dependencies, use it from elsewhere."
+    build = [sys.executable, "-m", "pip", "wheel", "-q", "-q", "--no-deps", "--no-build-isolation", "-w", tmp_path]
+    source = tmp_path / "source"
+    shutil.copytree(root, source, ignore=shutil.ignore_patterns(".venv*", ".git", "_docs", "_proc", "build", "*.egg-info", ".pytest_cache", ".hypothesis"))
+    subprocess.run([*build, source], check=True)
+    wheel, = tmp_path.glob("*.whl")
+    shutil.rmtree(source)
+    env = tmp_path / "clean"
+    venv.create(env, with_pip=True)
+    subprocess.run([env / "bin" / "python", "-m", "pip", "install", "-q", "-q", "--no-deps", wheel], check=True)
+    site = next(env.glob("lib/python*/site-packages"))
+    (site / "dependencies.pth").write_text(str(Path(nbformat.__file__).parent.parent) + "\n")
+    code = ("import json, discrete_score as ds; net = ds.load_network('earthquake'); df = net.sample(100, seed=0);"
+            "print(json.dumps([ds.__file__, ds.__version__, df.shape[1]]))")
+    done = subprocess.run([env / "bin" / "python", "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    file, version, columns = json.loads(done.stdout)
+    assert Path(file).is_relative_to(env) and version == settings["version"] and columns == 5
+    assert (site / "discrete_score" / "py.typed").exists()
