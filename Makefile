@@ -6,15 +6,18 @@ PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 JOBS ?= 2
 export JUPYTER_PLATFORM_DIRS := 1
 
-.PHONY: demo test export clean-check nbtest pytest readme outputs docs notebooks lock
+.PHONY: demo test bench export outputs docs notebooks lock
 
 demo: $(VENV)/.runtime  ## the main job on data that ships with the package
-	$(BIN)/python .ci/demo.py
+	$(BIN)/discrete-score demo
 
 test: $(VENV)/.dev  ## everything that CI runs
 	$(BIN)/python .ci/clean_export.py
 	$(BIN)/nbdev_test --n_workers $(JOBS)
 	$(BIN)/python -m pytest -q tests
+
+bench: $(VENV)/.runtime  ## speed and memory of the order search, as ratios of one run (minutes)
+	OMP_NUM_THREADS=1 $(BIN)/python nbs/studies/speed.py --full
 
 export: $(VENV)/.dev  ## notebooks to modules, README from the index
 	$(BIN)/nbdev_export

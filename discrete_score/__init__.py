@@ -11,8 +11,13 @@ _PUBLIC = {
     "networks": ["BayesNet", "additive_noise_network", "load_network", "network_names", "random_dag", "random_network", "read_bif"],
     "measures": ["MEASURES", "as_measure", "examine", "majorizes", "refute", "warn_if_unproven"],
     "dirichlet": ["check_prior"],
+    "families": ["Families", "families_of"],
+    "score": ["ExactScore", "ScoreEstimator", "brook", "check_conditions", "fisher_divergence", "generalized_score"],
+    "blanket": ["BlanketScore"],
+    "order": ["Bootstrap", "Knowledge", "OrderResult", "Step", "algorithm_1", "bootstrap", "causal_order"],
+    "discover": ["DiscreteScore", "load_order"],
     "metrics": ["Evaluation", "F1", "evaluate", "f1", "shd", "sid"],
-    "figures": ["use_style"],
+    "figures": ["plot_elimination", "use_style"],
 }
 _MODULE_OF = {name: module for module, names in _PUBLIC.items() for name in names}
 __all__ = ["__version__", *_MODULE_OF]

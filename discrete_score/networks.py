@@ -296,7 +296,7 @@ def _normalise(p: np.ndarray, name: str) -> np.ndarray:
     return p / total
 
 # %% ../nbs/02_networks.ipynb #e241b628
-BLOCK_CELLS, WORK_LIMIT = 2**22, 2**28
+BLOCK_CELLS, WORK_LIMIT = 2**22, 2**30
 
 
 @patch
@@ -308,9 +308,9 @@ def _conditional(self: BayesNet, codes: np.ndarray, columns: tuple[int, ...], j:
     first, back = _distinct(codes[:, evidence]) if summed else (slice(None), slice(None))
     distinct, free = codes[first], [*summed, j]
     width = float(np.prod([float(self.n_states[v]) for v in free]))
-    if summed and width * len(distinct) * len(used) > WORK_LIMIT:
-        raise ValueError(f"the exact conditional of `{self.names[j]}` sums over {width:.1e} states for each of {len(distinct)} rows, in {len(used)} factors "
-                         f"(limit {WORK_LIMIT:.1e} numbers in all); use fewer rows or a smaller or sparser network.")
+    if summed and width * len(distinct) > WORK_LIMIT:
+        raise ValueError(f"the exact conditional of `{self.names[j]}` sums over {width:.1e} states for each of {len(distinct)} rows "
+                         f"(limit {WORK_LIMIT:.1e} in all); use fewer rows or a smaller or sparser network.")
     out, block = np.empty((len(distinct), int(self.n_states[j]))), max(1, int(BLOCK_CELLS / width))
     for start in range(0, len(distinct), block):
         rows = distinct[start:start + block]

@@ -1,0 +1,131 @@
+"The command line as a user meets it: processes, pipes, signals, bad files."
+import json, os, signal, subprocess, sys, time
+from pathlib import Path
+
+import pytest
+
+import discrete_score as ds
+
+program = Path(sys.executable).parent / "discrete-score"
+
+
+def run(*argv, **kwargs): return subprocess.run([program, *map(str, argv)], capture_output=True, text=True, **kwargs)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cli")
+    assert run("simulate", "--nodes", 8, "--rows", 2000, "--seed", 3, "--out", folder / "data.csv", "--truth", folder / "truth.json").returncode == 0
+    return folder
+
+
+def test_help_is_quick_and_complete():
+    start = time.perf_counter()
+    done = run("--help")
+    assert done.returncode == 0 and time.perf_counter() - start < 2
+    for command in ("demo", "order", "simulate", "check-prior"):
+        assert command in done.stdout
+        text = run(command, "--help").stdout
+        assert "--seed" in text and "--out" in text
+
+
+def test_help_loads_nothing_heavy():
+    code = "import sys, discrete_score.cli as c\ntry: c.main(['--help'])\nexcept SystemExit: pass\nprint({'numpy', 'pandas', 'torch', 'sklearn'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.splitlines()[-1] == "set()"
+
+
+def test_order_from_a_pipe(files):
+    with open(files / "data.csv") as data: done = run("order", "-", "--out", files / "r.json", stdin=data)
+    assert done.returncode == 0 and done.stderr == ""
+    saved, table = ds.load_order(files / "r.json"), ds.read_table(files / "data.csv")
+    assert saved.order_ == ds.DiscreteScore().fit(table).order_
+    assert [line.split()[1] for line in done.stdout.splitlines()[1:]] == saved.order_
+
+
+def test_same_seed_same_file(files):
+    for name in ("a.json", "b.json"): assert run("order", files / "data.csv", "--seed", 5, "--out", files / name).returncode == 0
+    assert (files / "a.json").read_bytes() == (files / "b.json").read_bytes()
+
+
+def test_knowledge_is_obeyed(files):
+    free = [line.split()[1] for line in run("order", files / "data.csv").stdout.splitlines()[1:]]
+    first, last = free[0], free[-1]
+    done = run("order", files / "data.csv", "--before", last, first, "--leaves", free[3])
+    order = [line.split()[1] for line in done.stdout.splitlines()[1:]]
+    assert order.index(last) < order.index(first) and order[-1] == free[3]
+
+
+@pytest.mark.parametrize("text, options, says", [
+    ("a,b\n" + "x,u\ny,u\n" * 5, (), "`b`"),
+    ("a,b\n" + "x,1.5\ny,2.25\n" * 5, (), "`b`"),
+    ("a,b\nx,u\ny\n", (), "2"),
+    ("a;b\n" + "x;u\ny;v\n" * 5, (), "column"),
+    ("", (), "empty"),
+    ("a,b\n" + "x,\ny,v\n" * 5, (), "`b`"),
+    ("a,b\n" + "x,u\ny,v\n" * 5, ("--measure", "nonsense"), "nonsense"),
+    ("a,b\n" + "x,u\ny,v\n" * 5, ("--before", "a", "z"), "z"),
+])
+def test_bad_input_exits_2_with_one_line(tmp_path, text, options, says):
+    (tmp_path / "bad.csv").write_text(text)
+    done = run("order", tmp_path / "bad.csv", *options)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.startswith("discrete-score: ") and done.stderr.count("\n") == 1 and says in done.stderr
+
+
+def test_missing_file_and_foreign_result(files):
+    assert run("order", files / "nothing.csv").returncode == 2
+    done = run("order", files / "data.csv", "--resume", files / "truth.json")
+    assert done.returncode == 2 and "not a result" in done.stderr
+
+
+def test_a_closed_pipe_is_no_error(files):
+    writer = subprocess.Popen([program, "simulate", "--network", "alarm", "--rows", "50000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    writer.stdout.readline()
+    writer.stdout.close()
+    assert writer.wait(60) == 0 and writer.stderr.read() == b""
+
+
+def test_interrupt_keeps_what_was_done(tmp_path):
+    "Ctrl-C during a long search: exit 130, one line, and the file resumes to the same order."
+    assert run("simulate", "--nodes", 120, "--rows", 20000, "--out", tmp_path / "big.csv").returncode == 0
+    out = tmp_path / "part.json"
+    waiting = ("import sys, signal, discrete_score.cli as c, discrete_score.discover as d\n"
+               "original = d.causal_order\n"
+               "def slowed(*a, callback=None, **k):\n"
+               "    def stop(step):\n"
+               "        callback(step)\n"
+               "        if step.step == 2: signal.raise_signal(signal.SIGINT)\n"
+               "    return original(*a, callback=stop, **k)\n"
+               "d.causal_order = slowed\n"
+               f"sys.exit(c.main(['order', {str(tmp_path / 'big.csv')!r}, '--nrows', '2000', '--out', {str(out)!r}]))")
+    done = subprocess.run([sys.executable, "-c", waiting], capture_output=True, text=True)
+    assert done.returncode == 130 and done.stderr.count("\n") == 1 and "--resume" in done.stderr
+    assert len(ds.load_order(out).order_) == 3 and not ds.load_order(out).result_.complete
+    resumed = run("order", tmp_path / "big.csv", "--nrows", 2000, "--resume", out, "--out", tmp_path / "full.json")
+    straight = run("order", tmp_path / "big.csv", "--nrows", 2000)
+    assert resumed.returncode == 0 and resumed.stdout == straight.stdout
+
+
+def test_interrupt_by_signal(tmp_path):
+    "A real SIGINT at an arbitrary moment ends with 130 and no traceback."
+    process = subprocess.Popen([program, "order", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130 and "Traceback" not in err and err.count("\n") == 1
+
+
+def test_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    from discrete_score.discover import write_json
+    path = tmp_path / "result.json"
+    write_json({"order": [1]}, path)
+    monkeypatch.setattr(os, "fsync", lambda *_: (_ for _ in ()).throw(OSError("no space left on device")))
+    with pytest.raises(OSError): write_json({"order": [2]}, path)
+    assert json.loads(path.read_text()) == {"order": [1]} and [f.name for f in tmp_path.iterdir()] == ["result.json"]
+
+
+def test_demo_and_check_prior(tmp_path):
+    done = run("demo", "--network", "earthquake", "--rows", 2000, "--plot", tmp_path / "demo.png", cwd=tmp_path)
+    assert done.returncode == 0 and "D_top" in done.stdout and (tmp_path / "demo.png").stat().st_size > 5000
+    done = run("check-prior", "--network", "earthquake", "--out", tmp_path / "prior.json")
+    assert done.returncode == 0 and len(json.loads((tmp_path / "prior.json").read_text())["edges"]) == 4
