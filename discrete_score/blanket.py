@@ -100,6 +100,23 @@ def blanket_conditional(
     return _product(_Family(own), [_Family(c) for c in children], states, leave_out)
 
 # %% ../nbs/11_blanket.ipynb #1ca4fa6a
+def _best_of(families, columns, scores, keep, seed):
+    "The `keep` columns with the best scores, ties settled by name."
+    ties = _hashes([families.names[c] for c in columns], seed)
+    return columns[np.lexsort((ties, -np.round(scores/families.tolerance)))[:keep]]
+
+
+def _drop(families, child, parents, seed):
+    "Drop parents one at a time while that helps."
+    while parents:
+        fewer = [parents[:k] + parents[k + 1:] for k in range(len(parents))]
+        scores = np.array([families.score(child, p) for p in fewer])
+        k = families._pick(scores, parents, seed)
+        if scores[k] <= families.score(child, parents) + families.tolerance: break
+        parents = fewer[k]
+    return parents
+
+# %% ../nbs/11_blanket.ipynb #1cd4454f
 def deeper_parents(
     families: Families, # The counting engine
     child: int, # A column
@@ -119,26 +136,10 @@ def deeper_parents(
         scores = families.extend(child, now, rest)[rest]
         if now == start: candidates = _best_of(families, rest, scores, keep, seed)
         k = families._pick(scores, rest, seed)
+        if scores[k] < top - .05*families.counter.total: break
         now = tuple(sorted((*now, int(rest[k]))))
         if scores[k] > top + families.tolerance: best, top = now, scores[k]
     return best if best == start else _drop(families, child, best, seed)
-
-
-def _best_of(families, columns, scores, keep, seed):
-    "The `keep` columns with the best scores, ties settled by name."
-    ties = _hashes([families.names[c] for c in columns], seed)
-    return columns[np.lexsort((ties, -np.round(scores/families.tolerance)))[:keep]]
-
-
-def _drop(families, child, parents, seed):
-    "Drop parents one at a time while that helps."
-    while parents:
-        fewer = [parents[:k] + parents[k + 1:] for k in range(len(parents))]
-        scores = np.array([families.score(child, p) for p in fewer])
-        k = families._pick(scores, parents, seed)
-        if scores[k] <= families.score(child, parents) + families.tolerance: break
-        parents = fewer[k]
-    return parents
 
 # %% ../nbs/11_blanket.ipynb #8e0bc959
 def _deepen(families, network, columns, max_parents, seed):
@@ -239,7 +240,7 @@ def _columns(self: BlanketScore, columns):
         raise ValueError(f"`columns` must be distinct positions from 0 to {self.table_.d - 1}, at least one; got {columns}.")
     return columns
 
-
+# %% ../nbs/11_blanket.ipynb #6c19aaef
 @patch
 def network(self: BlanketScore,
     columns: Sequence[int], # Positions of the columns that remain
@@ -261,7 +262,7 @@ def _search(self: BlanketScore, columns, last):
     if last is not None: return self.families_.search(last.dag, columns=columns, **options)
     return improve_network(self.families_, self.families_.search(columns=columns, **options), **options)
 
-
+# %% ../nbs/11_blanket.ipynb #5dc3255b
 @patch
 def follow(self: BlanketScore,
     columns: Sequence[int], # Positions of the columns that remain
@@ -304,6 +305,12 @@ class _Term:
         mean = (self.weight*values).sum()/total
         return mean, np.sqrt((self.weight*(values - mean)**2).sum())/total
 
+    def estimate(self, measure, step=1e-8):
+        "V and its standard error: the mean of the measure, and the spread of the rows' influence on it."
+        value, nearer = measure(self.p), self.p*(1 - step)
+        nearer[np.arange(len(self.x)), self.x] += step
+        return self.mean(value)[0], self.mean(value + (measure(nearer) - value)/step)[1]
+
 # %% ../nbs/11_blanket.ipynb #ea6ad5b2
 @patch
 def _evaluate(self: BlanketScore, blanket):
@@ -336,7 +343,7 @@ def values(self: BlanketScore,
     for b in around:
         if b not in known:
             term = self._term(b)
-            known[b] = term.mean(measure(term.p))
+            known[b] = term.estimate(measure)
     V, errors = np.array([known[b] for b in around]).T
     return V, errors
 
