@@ -36,9 +36,9 @@ def blankets(
 ) -> list[Blanket]: # One per column
     "The blanket of each of `columns` in a network."
     dag = np.asarray(dag, dtype=bool)
-    parents = [tuple(np.flatnonzero(p).tolist()) for p in dag.T]
-    return [Blanket(int(j), parents[j], tuple((c, parents[c]) for c in np.flatnonzero(dag[j]).tolist()))
-            for j in (range(len(dag)) if columns is None else columns)]
+    parents, children = [()]*len(dag), [()]*len(dag)
+    for i, j in np.argwhere(dag).tolist(): parents[j], children[i] = (*parents[j], i), (*children[i], j)
+    return [Blanket(int(j), parents[j], tuple((c, parents[c]) for c in children[j])) for j in (range(len(dag)) if columns is None else columns)]
 
 # %% ../nbs/11_blanket.ipynb #d7e9d992
 class _Family:
@@ -159,9 +159,9 @@ def _deepen(families, network, columns, max_parents, seed):
 # %% ../nbs/11_blanket.ipynb #831d0589
 def _as_leaf(families, network, j, max_parents, seed):
     "The network climbed to after `j` became a leaf with its best parents, if that is better; else the same network."
-    dag = network.dag.copy()
+    dag, near = network.dag.copy(), blankets(network.dag, [j])[0].others
     dag[j], dag[:, j] = False, False
-    parents = families.best_parents(j, [c for c in network.columns if c != j], max_parents=max_parents, exact=0, seed=seed)
+    parents = families.best_parents(j, near, max_parents=max_parents, exact=0, seed=seed)
     dag[list(parents), j] = True
     gain = families.score(j, parents) - families.score(j, np.flatnonzero(network.dag[:, j]).tolist())
     loss = gain - (families.total(dag, network.columns) - network.score)
