@@ -8,7 +8,7 @@ _PUBLIC = {
     "data": ["Schema", "Table", "as_table", "read_table"],
     "graphs": ["check_dag", "check_order", "check_pdag", "consistent_extension", "d_top", "dag_to_cpdag", "edge_list", "from_causallearn", "from_networkx", "full_dag", "is_dag", "is_order",
                "markov_blanket", "potential_sinks", "skeleton", "to_causallearn", "to_networkx", "to_pgmpy", "topological_order", "v_structures"],
-    "networks": ["BayesNet", "additive_noise_network", "load_network", "network_names", "random_dag", "random_network", "read_bif"],
+    "networks": ["BayesNet", "TableCPT", "additive_noise_network", "load_network", "network_names", "random_dag", "random_network", "read_bif"],
     "measures": ["MEASURES", "as_measure", "examine", "majorizes", "refute", "warn_if_unproven"],
     "dirichlet": ["check_prior"],
     "families": ["Families", "families_of"],

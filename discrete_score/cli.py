@@ -16,13 +16,23 @@ def _bins(text: str) -> tuple[str, int | list[float]]:
     name, sign, value = text.rpartition("=")
     try: numbers = [float(part) for part in value.split(",")]
     except ValueError: numbers = []
-    if not sign or not name or not numbers: raise argparse.ArgumentTypeError(f"expected COLUMN=NUMBER or COLUMN=EDGE,EDGE,...; got {text!r}")
+    whole = len(numbers) > 1 or numbers and numbers[0] == int(numbers[0])
+    if not sign or not name or not whole: raise argparse.ArgumentTypeError(f"expected COLUMN=NUMBER or COLUMN=EDGE,EDGE,...; got {text!r}")
     return name, int(numbers[0]) if len(numbers) == 1 else numbers
+
+
+def _listed(text: str) -> list[str]: return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _tiers(text: str) -> list[list[str]]:
     "Read `sex,age;income,loan`: tiers apart by semicolons, columns by commas."
-    return [[name.strip() for name in tier.split(",") if name.strip()] for tier in text.split(";")]
+    return [_listed(tier) for tier in text.split(";")]
+
+
+def _count(text: str) -> int:
+    "Read a whole number, 0 or larger."
+    if not text.isdecimal(): raise argparse.ArgumentTypeError(f"expected a whole number, 0 or larger; got {text!r}")
+    return int(text)
 
 # %% ../nbs/40_cli.ipynb #50824148
 def _add_table(parser) -> None:
@@ -30,21 +40,24 @@ def _add_table(parser) -> None:
     parser.add_argument("data", help="CSV or Parquet file; - reads a CSV from standard input")
     parser.add_argument("--sep", default=",", help="delimiter of a CSV (default: comma)")
     parser.add_argument("--na", action="append", default=[], metavar="TEXT", help="cells that are missing, besides empty ones; may be repeated")
-    parser.add_argument("--columns", metavar="A,B,...", help="use only these columns")
+    parser.add_argument("--encoding", default="utf8", help="encoding of a CSV (default: utf8)")
+    parser.add_argument("--text", type=_listed, default=[], metavar="A,B,...", help="columns that stay text even if they look like numbers")
+    parser.add_argument("--columns", type=_listed, metavar="A,B,...", help="use only these columns")
+    parser.add_argument("--drop", type=_listed, default=[], metavar="A,B,...", help="leave these columns out")
     parser.add_argument("--weights", metavar="COLUMN", help="column that holds the number of times a row was seen")
     parser.add_argument("--missing", choices=["error", "drop", "state"], default="error", help="what to do with missing cells (default: error)")
     parser.add_argument("--bins", type=_bins, action="append", default=[], metavar="COLUMN=N", help="bin a numeric column: age=4 or age=0,18,65; may be repeated")
-    parser.add_argument("--nrows", type=int, help="read only so many rows")
+    parser.add_argument("--nrows", type=_count, help="read only so many rows")
     parser.add_argument("--keep-identifiers", action="store_true", help="accept columns whose values are nearly all distinct")
 
 
 def _read(args):
     "The table that the options describe."
     from discrete_score.data import read_table
-    columns = None if args.columns is None else [c.strip() for c in args.columns.split(",")]
-    if columns and args.weights and args.weights not in columns: columns.append(args.weights)
-    return read_table(args.data, sep=args.sep, na=args.na, columns=columns, nrows=args.nrows, weights=args.weights, missing=args.missing,
-                      bins=dict(args.bins) or None, identifiers="keep" if args.keep_identifiers else "error")
+    columns = args.columns
+    if columns and args.weights and args.weights not in columns: columns = [*columns, args.weights]
+    return read_table(args.data, sep=args.sep, na=args.na, text=args.text, columns=columns, drop=args.drop, nrows=args.nrows, encoding=args.encoding, weights=args.weights,
+                      missing=args.missing, bins=dict(args.bins) or None, identifiers="keep" if args.keep_identifiers else "error")
 
 # %% ../nbs/40_cli.ipynb #064c9a4f
 def _add_search(parser) -> None:
@@ -52,8 +65,8 @@ def _add_search(parser) -> None:
     parser.add_argument("--measure", default="kl_uniform", help="measure of randomness, for example entropy or renyi:2 (default: kl_uniform)")
     parser.add_argument("--before", nargs=2, action="append", default=[], metavar=("A", "B"), help="A is known to come before B; may be repeated")
     parser.add_argument("--tiers", type=_tiers, default=[], metavar='"A,B;C"', help="groups of columns, earliest first")
-    parser.add_argument("--roots", nargs="+", default=[], metavar="A", help="columns that come before all others")
-    parser.add_argument("--leaves", nargs="+", default=[], metavar="A", help="columns that come after all others")
+    parser.add_argument("--roots", type=_listed, default=[], metavar="A,B,...", help="columns that come before all others")
+    parser.add_argument("--leaves", type=_listed, default=[], metavar="A,B,...", help="columns that come after all others")
 
 
 def _knowledge(args) -> dict: return {"before": [tuple(pair) for pair in args.before], "tiers": args.tiers, "roots": args.roots, "leaves": args.leaves}
@@ -81,24 +94,39 @@ def _show_order(model) -> str:
 def _order(args) -> int:
     "Find the causal order of a file."
     from discrete_score.discover import DiscreteScore, load_order
+    _check_targets(args)
     table = _read(args)
     model = DiscreteScore(measure=args.measure, knowledge=_knowledge(args), missing=args.missing, seed=args.seed)
-    resume = load_order(args.resume).result_ if args.resume else None
+    resume = load_order(args.resume) if args.resume else None
     done, progress = [], _Progress(table.d)
     try: model.fit(table, resume=resume, max_steps=args.max_steps, callback=lambda step: (done.append(step), progress(step))[1])
     except KeyboardInterrupt: return _interrupted(args, model, table, resume, done)
     print(_show_order(model))
+    for note in _remarks(model): print(f"discrete-score: note: {note}", file=sys.stderr)
     if args.out: model.save(args.out)
     if args.plot: _save_plot(model, args.plot)
     if args.bootstrap: _show_stability(model.bootstrap(table, args.bootstrap, n_jobs=args.jobs))
     return 0
 
 # %% ../nbs/40_cli.ipynb #646bf130
+def _check_targets(args) -> None:
+    "Find out before the search whether its result can be written."
+    for path in filter(None, (args.out, args.plot)):
+        if not Path(path).resolve().parent.is_dir(): raise ValueError(f"cannot write {path}: there is no folder {Path(path).parent}")
+    if args.plot and Path(args.plot).suffix.lower() not in (".png", ".pdf", ".svg"): raise ValueError(f"--plot writes .png, .pdf or .svg; got {args.plot}")
+
+
+def _remarks(model) -> list[str]:
+    "What was done to the table on the way in, and what is left to do."
+    left = model.n_features_in_ - len(model.order_)
+    return [*model.notes_, *([f"{left} columns are still to be placed before these"] if left else [])]
+
+# %% ../nbs/40_cli.ipynb #8b39a348
 def _interrupted(args, model, table, resume, done) -> int:
     "Keep the steps that were made before Ctrl-C."
     from discrete_score.measures import as_measure
     from discrete_score.order import OrderResult
-    steps = (*(resume.steps if resume is not None else ()), *done)
+    steps = (*(resume.result_.steps if resume is not None else ()), *done)
     kept = ""
     if args.out:
         model._keep(OrderResult(table.names, as_measure(args.measure).name, args.seed, steps), table, None).save(args.out)
@@ -195,7 +223,7 @@ def _parser() -> argparse.ArgumentParser:
     def command(name, run, text, out):
         sub = commands.add_parser(name, help=text, description=text)
         sub.set_defaults(run=run)
-        sub.add_argument("--seed", type=int, default=0, help="seed of everything random (default: 0)")
+        sub.add_argument("--seed", type=_count, default=0, help="seed of everything random (default: 0)")
         sub.add_argument("--out", metavar="FILE", help=out)
         return sub
 
@@ -221,12 +249,24 @@ def _parser() -> argparse.ArgumentParser:
 def _add_order(parser) -> None:
     "Further options of `order`."
     parser.add_argument("--plot", metavar="FILE", help="picture of the elimination")
-    parser.add_argument("--bootstrap", type=int, default=0, metavar="N", help="repeat the search on N half-samples and list the toss-ups")
-    parser.add_argument("--jobs", type=int, default=1, help="processes for --bootstrap (default: 1)")
+    parser.add_argument("--bootstrap", type=_count, default=0, metavar="N", help="repeat the search on N half-samples and list the toss-ups")
+    parser.add_argument("--jobs", type=_count, default=1, help="processes for --bootstrap (default: 1)")
     parser.add_argument("--resume", metavar="FILE", help="go on from a result that was stopped")
-    parser.add_argument("--max-steps", type=int, help="stop after so many removals")
+    parser.add_argument("--max-steps", type=_count, help="stop after so many removals")
 
 # %% ../nbs/40_cli.ipynb #ea557d15
+_SHELL = [(r"`missing='(\w+)'`", r"--missing \1"), (r"`bins=\{'([^']*)': (\d+)\}`", r"--bins '\1=\2'"), (r"`bins=\{'([^']*)': \[edges\]\}`", r"--bins '\1=EDGE,EDGE,...'"),
+          (r"`sep=('[^']*')`", r"--sep \1"), (r"`identifiers='keep'`", "--keep-identifiers"), (r"Pass `encoding`, e.g. '([\w-]+)' or '([\w-]+)'", r"Pass --encoding \1 or --encoding \2"),
+          (r"; or, if it is a category, declare it: `df\['([^']*)'\]\.astype\('category'\)`", r"; or, if it is a category, pass --text '\1'"), (r"`na=", "`--na "), (r"Drop it", "Leave it out with --drop")]
+
+
+def _for_shell(message: str) -> str:
+    "The advice of a message in the words of the command line."
+    import re
+    for pattern, words in _SHELL: message = re.sub(pattern, words, message)
+    return message
+
+# %% ../nbs/40_cli.ipynb #7bb00de6
 def main(
     argv: Sequence[str] | None = None, # Arguments; those of the process by default
 ) -> int: # Exit code: 0 done, 2 bad input, 130 interrupted
@@ -240,7 +280,7 @@ def main(
         return 130
     except BrokenPipeError: return _closed_pipe()
     except (ValueError, TypeError, OSError, ImportError) as error:
-        print(f"discrete-score: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"discrete-score: {_for_shell(' '.join(str(error).split()))}", file=sys.stderr)
         return 2
 
 

@@ -388,7 +388,8 @@ def _as_frame(data, names):
 
 def _array_frame(data, names):
     if not hasattr(data, "__array__") or isinstance(data, np.ma.MaskedArray):
-        raise TypeError(f"expected a DataFrame, an integer array or a Table; got `{type(data).__name__}`. Convert it: `pd.DataFrame(data)`.")
+        raise TypeError(f"expected a DataFrame, an integer array or a Table; got `{type(data).__name__}`. "
+                        + ("Read a file with `read_table`." if isinstance(data, (str, os.PathLike)) else "Convert it: `pd.DataFrame(data)`."))
     array = np.asarray(data)
     if array.ndim != 2: raise ValueError(f"expected an array with 2 dimensions, rows and columns; got shape {array.shape}.")
     names = [f"x{j}" for j in range(array.shape[1])] if names is None else list(names)
@@ -472,7 +473,7 @@ def _check_identifiers(columns, total):
     odd = [c.name for c in columns if len(c.labels) >= 10 and len(c.labels) > 0.9 * total]
     if odd:
         raise ValueError(f"{_columns(odd, 'looks like an identifier', 'look like identifiers')}: nearly all values are distinct. "
-                         f"Drop it, bin it (`bins={{{odd[0]!r}: 4}}`), or pass `identifiers='keep'`.")
+                         f"Drop it, bin it if it holds numbers (`bins={{{odd[0]!r}: 4}}`), or pass `identifiers='keep'`.")
 
 # %% ../nbs/00_data.ipynb #a239eabe
 def _notes(columns, n_dropped, n_zero, odd):
@@ -646,6 +647,7 @@ def read_table(
     na: str | Sequence[str] = (),  # cells of a CSV that are missing, besides empty ones
     text: str | Sequence[str] = (),  # columns of a CSV that stay text even if they look like numbers
     columns: Sequence[str] | None = None,  # read only these columns
+    drop: Sequence[str] = (),  # leave these columns out
     nrows: int | None = None,  # read only so many rows
     encoding: str = "utf8",  # encoding of a CSV
     format: Literal["auto", "csv", "parquet"] = "auto",  # `auto` goes by the ending: `.parquet` or `.pq`, else CSV
@@ -658,6 +660,6 @@ def read_table(
     ending = str(source).lower() if isinstance(source, (str, os.PathLike)) else ""
     binary = format == "parquet" or format == "auto" and ending.endswith((".parquet", ".pq"))
     frame = _read_parquet(source, nrows) if binary else _read_csv(source, sep, na, text, nrows, encoding)
-    unknown = [name for name in (columns or ()) if name not in frame] + [name for name in text if name not in frame]
+    unknown = [name for name in (*(columns or ()), *text, *drop) if name not in frame]
     if unknown: raise ValueError(f"the file has no column {_listing(unknown)}; it has {_listing(frame.columns, 10)}.")
-    return as_table(frame if columns is None else frame[list(columns)], **options)
+    return as_table((frame if columns is None else frame[list(columns)]).drop(columns=list(drop), errors="ignore"), **options)

@@ -212,12 +212,15 @@ def as_score(
     score: str | FamilyScore, # A score, or its name with its parameter: `"loo"`, `"bdeu:10"`, `"dirichlet:0.5"`, `"bic"`
 ) -> FamilyScore:
     "Read a score from text; a score is returned as it is."
-    if not isinstance(score, str): return score
+    if isinstance(score, FamilyScore): return score
+    if not isinstance(score, str): raise TypeError(f"a score must be a name such as `loo` or `bdeu:10`, or a score object; got {score!r}.")
     name, _, value = score.partition(":")
     if name not in SCORES: raise ValueError(f"unknown score `{score}`; expected one of {', '.join(SCORES)} or a score object.")
     if not value: return SCORES[name]()
-    numbers = tuple(float(v) for v in value.split(","))
-    if name == "bic" or min(numbers) <= 0: raise ValueError(f"score `{score}`: `bic` takes no number, the others take positive ones.")
+    try: numbers = tuple(float(v) for v in value.split(","))
+    except ValueError: numbers = (0.,)
+    if name == "bic" or not min(numbers) > 0 or name == "bdeu" and len(numbers) > 1:
+        raise ValueError(f"score `{score}`: `bic` takes no number, `bdeu` one, the others one or several, all positive.")
     return BDeu(*numbers) if name == "bdeu" else SCORES[name](numbers)
 
 # %% ../nbs/05_families.ipynb #533cf327

@@ -109,6 +109,15 @@ class NoiseCPT:
         return self.noise[(np.arange(self.n_states) - self.shift(parents)[:, None]) % self.n_states]
 
 # %% ../nbs/02_networks.ipynb #029edb9e
+def _check_table(cpt: TableCPT, name: str) -> None:
+    "Refuse a table with too few rows, or rows that are no distributions."
+    expected = int(np.prod(cpt.parent_states))
+    if cpt.table.ndim != 2 or len(cpt.table) != expected:
+        raise ValueError(f"the table of `{name}` must have {expected} rows, one per parent configuration; got shape {cpt.table.shape}.")
+    if not (cpt.table >= 0).all() or not np.allclose(cpt.table.sum(1), 1, atol=1e-6):
+        raise ValueError(f"each row of the table of `{name}` must be non-negative and add up to 1.")
+
+# %% ../nbs/02_networks.ipynb #57e4d30f
 @dataclass(frozen=True, eq=False)
 class BayesNet:
     "A Bayesian network over categorical variables."
@@ -128,6 +137,7 @@ class BayesNet:
             if cpt.n_states != len(states) or tuple(cpt.parent_states) != shape:
                 raise ValueError(f"the CPT of `{name}` must be for {len(states)} states given parents with {shape} states; "
                                  f"it is for {cpt.n_states} given {tuple(cpt.parent_states)}.")
+            if isinstance(cpt, TableCPT): _check_table(cpt, name)
 
     @property
     def d(self): return len(self.names)

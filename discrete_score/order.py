@@ -176,16 +176,19 @@ def _step(estimator, names, remaining, measure, relation, seed, number) -> Step:
                 _margin(values[free], errors[free], first, second), tuple(names[remaining[k]] for k in free), values, errors, tuple(names[j] for j in remaining))
 
 
-def _start(resume, names, measure, seed) -> tuple[OrderResult, list[str]]:
-    "The result to go on from, and the columns that are removed already."
-    if isinstance(resume, OrderResult):
-        for what, ours, theirs in (("names", tuple(names), resume.names), ("measure", measure.name, resume.measure), ("seed", seed, resume.seed)):
-            if ours != theirs: raise ValueError(f"cannot resume: the earlier result has another `{what}` ({theirs}) than this search ({ours}).")
-        return resume, resume.removed
-    removed = list(resume or ())
-    wrong = [n for n in removed if n not in names]
-    if wrong or len(set(removed)) < len(removed): raise ValueError(f"`resume` must list distinct columns in the order of their removal; got {wrong or removed}.")
-    return OrderResult(tuple(names), measure.name, seed), removed
+def _start(resume, names, measure, seed, relation) -> OrderResult:
+    "The result to go on from, after a look at whether it fits this search."
+    if resume is None: return OrderResult(tuple(names), measure.name, seed)
+    if not isinstance(resume, OrderResult): raise TypeError(f"`resume` must be an earlier `OrderResult`; got `{type(resume).__name__}`.")
+    for what, ours, theirs in (("names", tuple(names), resume.names), ("measure", measure.name, resume.measure), ("seed", seed, resume.seed)):
+        if ours != theirs: raise ValueError(f"cannot resume: the earlier result has another `{what}` ({theirs}) than this search ({ours}).")
+    remaining = list(range(len(names)))
+    for name in resume.removed:
+        j = names.index(name)
+        later = [names[k] for k in remaining if relation[j, k]]
+        if later: raise ValueError(f"cannot resume: the earlier result puts `{name}` after {', '.join(map(str, later[:3]))}, which `knowledge` forbids.")
+        remaining.remove(j)
+    return resume
 
 # %% ../nbs/20_order.ipynb #36df356f
 def causal_order(
@@ -194,7 +197,7 @@ def causal_order(
     measure: str | Callable, # Measure of randomness
     *, knowledge: Knowledge | Mapping | None = None, # What is known about the order
     seed: int = 0, # Breaks ties
-    resume: OrderResult | Sequence[str] | None = None, # An earlier result, or the columns removed so far
+    resume: OrderResult | None = None, # An earlier result on the same table
     max_steps: int | None = None, # Stop after this many removals
     callback: Callable[[Step], object] | None = None, # Called with every step; a true answer stops the search
 ) -> OrderResult: # The order with its steps
@@ -202,9 +205,9 @@ def causal_order(
     measure, names = as_measure(measure), tuple(names)
     warn_if_unproven(measure, stacklevel=3)
     relation = as_knowledge(knowledge).relation(names)
-    result, removed = _start(resume, names, measure, seed)
-    remaining = list(range(len(names)))
-    for name in removed:
+    if max_steps is not None and max_steps < 0: raise ValueError(f"`max_steps` must not be negative; got {max_steps}.")
+    result, remaining = _start(resume, names, measure, seed, relation), list(range(len(names)))
+    for name in result.removed:
         _follow(estimator, remaining)
         remaining.remove(names.index(name))
     while remaining and (max_steps is None or len(result.steps) < max_steps):

@@ -129,3 +129,24 @@ def test_demo_and_check_prior(tmp_path):
     assert done.returncode == 0 and "D_top" in done.stdout and (tmp_path / "demo.png").stat().st_size > 5000
     done = run("check-prior", "--network", "earthquake", "--out", tmp_path / "prior.json")
     assert done.returncode == 0 and len(json.loads((tmp_path / "prior.json").read_text())["edges"]) == 4
+
+
+def test_the_advice_can_be_followed(tmp_path):
+    "A table with an identifier, a missing cell and a number: each refusal names an option, and with all of them it works."
+    rows = [f"c{k},{'' if k == 3 else k % 3},{20 + k % 40 + .5},{'yes' if k % 2 else 'no'}" for k in range(200)]
+    (tmp_path / "people.csv").write_text("\n".join(["id,visits,age,loan", *rows]))
+    options = []
+    for hint, more in [("--missing drop", ["--missing", "drop"]), ("--bins 'age=4'", ["--bins", "age=4"]), ("--drop", ["--drop", "id"])]:
+        done = run("order", tmp_path / "people.csv", *options)
+        assert done.returncode == 2 and hint in done.stderr, done.stderr
+        options += more
+    done = run("order", tmp_path / "people.csv", *options)
+    assert done.returncode == 0 and len(done.stdout.splitlines()) == 4 and "note:" in done.stderr
+
+
+def test_resuming_on_another_table_is_refused(files, tmp_path):
+    assert run("order", files / "data.csv", "--max-steps", 2, "--out", tmp_path / "part.json").returncode == 0
+    done = run("order", files / "data.csv", "--nrows", 500, "--resume", tmp_path / "part.json")
+    assert done.returncode == 2 and "another table" in done.stderr
+    done = run("order", files / "data.csv", "--out", tmp_path / "missing" / "r.json")
+    assert done.returncode == 2 and "no folder" in done.stderr

@@ -42,7 +42,7 @@ def test_every_prefix_resumes_to_the_same_order():
     whole = ds.DiscreteScore().fit(df)
     for k in range(13):
         part = ds.DiscreteScore().fit(df, max_steps=k)
-        pd.testing.assert_frame_equal(ds.DiscreteScore().fit(df, resume=part.result_).steps_, whole.steps_)
+        pd.testing.assert_frame_equal(ds.DiscreteScore().fit(df, resume=part).steps_, whole.steps_)
 
 
 def test_same_result_in_another_process():
