@@ -7,7 +7,7 @@ import importlib as _importlib
 _PUBLIC = {
     "data": ["Schema", "Table", "as_table", "read_table"],
     "graphs": ["check_dag", "check_order", "check_pdag", "consistent_extension", "d_top", "dag_to_cpdag", "edge_list", "from_causallearn", "from_networkx", "full_dag", "is_dag", "is_order",
-               "markov_blanket", "potential_sinks", "skeleton", "to_causallearn", "to_networkx", "to_pgmpy", "topological_order", "v_structures"],
+               "markov_blanket", "potential_sinks", "reachable", "skeleton", "to_causallearn", "to_networkx", "to_pgmpy", "topological_order", "v_structures"],
     "networks": ["BayesNet", "TableCPT", "additive_noise_network", "load_network", "network_names", "random_dag", "random_network", "read_bif"],
     "measures": ["MEASURES", "as_measure", "examine", "majorizes", "refute", "warn_if_unproven"],
     "dirichlet": ["check_prior"],
@@ -15,6 +15,8 @@ _PUBLIC = {
     "score": ["ExactScore", "ScoreEstimator", "brook", "check_conditions", "fisher_divergence", "generalized_score"],
     "blanket": ["BlanketScore"],
     "order": ["Bootstrap", "Knowledge", "OrderResult", "Step", "algorithm_1", "bootstrap", "causal_order"],
+    "search": ["best_network", "ges"],
+    "guide": ["Agreement", "ClassGuide", "EvidenceGuide", "agreement", "coin_order", "explain", "guided_order", "marginal_order", "pick_measure", "random_order"],
     "discover": ["DiscreteScore", "load_order"],
     "metrics": ["Evaluation", "F1", "evaluate", "f1", "shd", "sid"],
     "figures": ["plot_elimination", "use_style"],

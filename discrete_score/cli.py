@@ -62,7 +62,8 @@ def _read(args):
 # %% ../nbs/40_cli.ipynb #064c9a4f
 def _add_search(parser) -> None:
     "Options of the order search."
-    parser.add_argument("--measure", default="kl_uniform", help="measure of randomness, for example entropy or renyi:2 (default: kl_uniform)")
+    parser.add_argument("--measure", default="kl_uniform", help="measure of randomness, for example entropy or renyi:2; auto picks one by evidence (default: kl_uniform)")
+    parser.add_argument("--guide", choices=["evidence", "none"], default="evidence", help="evidence: the data may veto a leaf; none: the paper's algorithm (default: evidence)")
     parser.add_argument("--before", nargs=2, action="append", default=[], metavar=("A", "B"), help="A is known to come before B; may be repeated")
     parser.add_argument("--tiers", type=_tiers, default=[], metavar='"A,B;C"', help="groups of columns, earliest first")
     parser.add_argument("--roots", type=_listed, default=[], metavar="A,B,...", help="columns that come before all others")
@@ -96,7 +97,7 @@ def _order(args) -> int:
     from discrete_score.discover import DiscreteScore, load_order
     _check_targets(args)
     table = _read(args)
-    model = DiscreteScore(measure=args.measure, knowledge=_knowledge(args), missing=args.missing, seed=args.seed)
+    model = DiscreteScore(measure=args.measure, guide=None if args.guide == "none" else args.guide, knowledge=_knowledge(args), missing=args.missing, seed=args.seed)
     resume = load_order(args.resume) if args.resume else None
     done, progress = [], _Progress(table.d)
     try: model.fit(table, resume=resume, max_steps=args.max_steps, callback=lambda step: (done.append(step), progress(step))[1])
@@ -117,9 +118,11 @@ def _check_targets(args) -> None:
 
 
 def _remarks(model) -> list[str]:
-    "What was done to the table on the way in, and what is left to do."
-    left = model.n_features_in_ - len(model.order_)
-    return [*model.notes_, *([f"{left} columns are still to be placed before these"] if left else [])]
+    "What was done to the table on the way in, what may be believed, and what is left to do."
+    left, vote = model.n_features_in_ - len(model.order_), []
+    if model.agreement_ is not None and not model.agreement_.deserves_vote:
+        vote = [f"the data compel {int(model.partial_order_.sum())} pairs of columns; the criterion has not earned a vote on the rest of this order"]
+    return [*model.notes_, *vote, *([f"{left} columns are still to be placed before these"] if left else [])]
 
 # %% ../nbs/40_cli.ipynb #8b39a348
 def _interrupted(args, model, table, resume, done) -> int:
@@ -128,7 +131,7 @@ def _interrupted(args, model, table, resume, done) -> int:
     from discrete_score.order import OrderResult
     steps = (*(resume.result_.steps if resume is not None else ()), *done)
     kept = ""
-    if args.out:
+    if args.out and args.measure != "auto":
         model._keep(OrderResult(table.names, as_measure(args.measure).name, args.seed, steps), table, None).save(args.out)
         kept = f"; go on with --resume {args.out}"
     print(f"discrete-score: interrupted after {len(steps)} of {table.d} columns{kept}", file=sys.stderr)

@@ -16,6 +16,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from .blanket import BlanketScore
 from .data import Table, as_table
+from .guide import AUTO_MEASURES, Agreement, ClassGuide, EvidenceGuide, agreement, explain, pick_measure
 from .measures import as_measure
 from .methods import patch
 from .order import Bootstrap, Knowledge, OrderResult, Step, as_knowledge, causal_order
@@ -23,34 +24,33 @@ from .order import bootstrap as _resampled
 from .score import ExactScore, ScoreEstimator
 
 # %% ../nbs/24_discover.ipynb #54e01965
-_NOT_YET = {"estimator": {"diffusion": "the neural estimator"}, "guide": {"evidence": "the evidence guide"}, "measure": {"auto": "choosing the measure from the data"}}
-
-
-def _check_available(**settings) -> None:
-    "Say clearly what this version does not have yet."
-    for key, value in settings.items():
-        if isinstance(value, str) and value in _NOT_YET[key]:
-            raise ValueError(f"`{key}={value!r}` ({_NOT_YET[key][value]}) is not part of this version yet.")
-    if settings.get("guide") is not None: raise ValueError(f"`guide` must be None in this version; got {settings['guide']!r}.")
-
-
 def _make_estimator(estimator, network, seed: int) -> ScoreEstimator:
     "An estimator, not fitted, from its name or from an object of the protocol."
-    if estimator == "blanket": return BlanketScore(seed=seed)
-    if estimator == "exact":
+    if isinstance(estimator, str) and estimator == "blanket": return BlanketScore(seed=seed)
+    if isinstance(estimator, str) and estimator == "exact":
         if network is None: raise ValueError('`estimator="exact"` needs the true network: pass it as `network`.')
         return ExactScore(network)
+    if isinstance(estimator, str) and estimator == "diffusion": raise ValueError('`estimator="diffusion"` (the neural estimator) is not part of this version yet; use "blanket".')
     if isinstance(estimator, str): raise ValueError(f'`estimator` must be "blanket", "exact" or an object with `fit`, `values` and `conditionals`; got {estimator!r}.')
     if not isinstance(estimator, ScoreEstimator): raise TypeError(f"`estimator` must have `fit`, `values` and `conditionals`; `{type(estimator).__name__}` has not.")
     return copy.deepcopy(estimator)
+
+# %% ../nbs/24_discover.ipynb #338fc431
+def _make_guide(guide, table: Table, knowledge: Knowledge, seed: int):
+    "A fitted guide from its name, from a graph, or from an object with `fit` and `accept`; None stays None."
+    if guide is None: return None
+    if isinstance(guide, str) and guide != "evidence": raise ValueError(f'`guide` must be "evidence", None, a graph, or an object with `fit` and `accept`; got {guide!r}.')
+    if isinstance(guide, str): return EvidenceGuide(seed=seed).fit(table, knowledge)
+    if hasattr(guide, "accept"): return copy.deepcopy(guide).fit(table, knowledge)
+    return ClassGuide(guide, table.names).fit(table, knowledge)
 
 # %% ../nbs/24_discover.ipynb #7100ada3
 class DiscreteScore(BaseEstimator):
     "Find a causal order of the columns of a table of categories."
     def __init__(self,
-        measure: str | Callable = "kl_uniform", # Measure of randomness; see `MEASURES`
+        measure: str | Callable = "kl_uniform", # Measure of randomness, see `MEASURES`; "auto" picks one by evidence, with a guide
         estimator: str | ScoreEstimator = "blanket", # "blanket", "exact" (with `network`), or an object of the protocol
-        guide: None = None, # None: the paper's Algorithm 1
+        guide="evidence", # "evidence": the data may veto a leaf; None: the paper's Algorithm 1; or a graph whose class is known
         knowledge: Knowledge | Mapping | None = None, # What is known about the order
         *, network=None, # The true network, for `estimator="exact"`
         missing: str = "error", # Missing cells: "error", "drop" (rows) or "state" (a state of their own)
@@ -73,16 +73,20 @@ def fit(self: DiscreteScore,
     callback: Callable[[Step], object] | None = None, # Called with every step; a true answer stops
 ) -> DiscreteScore: # The fitted object
     "Find the causal order of the columns of `X`."
-    _check_available(measure=self.measure, estimator=self.estimator, guide=self.guide)
     if not isinstance(self.seed, Integral) or self.seed < 0: raise ValueError(f"`seed` must be a whole number, 0 or larger; got {self.seed!r}.")
-    measure, knowledge = as_measure(self.measure), as_knowledge(self.knowledge)
+    auto = isinstance(self.measure, str) and self.measure == "auto"
+    if auto and self.guide is None: raise ValueError('`measure="auto"` picks by evidence and needs a guide; use `guide="evidence"` or name a measure.')
+    measure, knowledge = None if auto else as_measure(self.measure), as_knowledge(self.knowledge)
     estimator = _make_estimator(self.estimator, self.network, self.seed)
     table = as_table(X, weights=sample_weight, missing=self.missing, bins=self.bins, unused=self.unused, identifiers=self.identifiers)
     knowledge.relation(table.names)
     earlier = None if resume is None else _earlier(resume, table)
     estimator.fit(table)
-    result = causal_order(estimator, table.names, measure, knowledge=knowledge, seed=self.seed, resume=earlier, max_steps=max_steps, callback=callback)
-    return self._keep(result, table, estimator)
+    guide = _make_guide(self.guide, table, knowledge, self.seed)
+    options = dict(guide=guide, knowledge=knowledge, seed=self.seed)
+    if auto: measure = as_measure(earlier.measure if earlier else pick_measure(estimator, table.names, guide, AUTO_MEASURES, knowledge=knowledge, seed=self.seed).measure)
+    result = causal_order(estimator, table.names, measure, resume=earlier, max_steps=max_steps, callback=callback, **options)
+    return self._keep(result, table, estimator, guide)
 
 # %% ../nbs/24_discover.ipynb #6cca9eeb
 def fingerprint(
@@ -103,12 +107,23 @@ def _earlier(resume: "DiscreteScore", table: Table) -> OrderResult:
 
 # %% ../nbs/24_discover.ipynb #b6875461
 @patch
-def _keep(self: DiscreteScore, result: OrderResult, table: Table, estimator) -> DiscreteScore:
+def _keep(self: DiscreteScore, result: OrderResult, table: Table, estimator, guide=None) -> DiscreteScore:
     "Set the fitted attributes."
-    self.result_, self.estimator_, self.schema_ = result, estimator, table.schema
+    self.result_, self.estimator_, self.schema_, self.guide_ = result, estimator, table.schema, guide
     self.n_rows_, self.notes_, self.measure_, self.fingerprint_ = table.total, table.notes, result.measure, fingerprint(table)
     self.feature_names_in_, self.n_features_in_ = np.array(table.names, dtype=object), table.d
+    self.partial_order_ = np.zeros((table.d, table.d), dtype=bool) if guide is None else guide.partial_order()
+    self.agreement_ = self.edges_ = None
+    if guide is not None and result.complete and estimator is not None: self._judge()
     return self._expose()
+
+
+@patch
+def _judge(self: DiscreteScore) -> None:
+    "Does the criterion deserve a vote, and who decided each edge of the final graph?"
+    alone = causal_order(self.estimator_, self.result_.names, self.measure_, knowledge=self.knowledge, seed=self.seed)
+    self.agreement_ = agreement(alone, self.guide_)
+    self.edges_ = explain(self.result_, self.guide_, self.agreement_)
 
 
 @patch
@@ -125,10 +140,26 @@ def _place(step: Step) -> str:
 
 
 @patch
+def _headline(self: DiscreteScore) -> list[str]:
+    "What the data compel, and whether the criterion deserves a vote on the rest."
+    if not hasattr(self, "partial_order_") or self.agreement_ is None: return []
+    arrows = [f"{a} → {b}" for a, b in zip(*(self.feature_names_in_[k] for k in np.nonzero(_reduced(self.partial_order_))))]
+    shown = ", ".join(arrows[:12]) + (f" and {len(arrows) - 12} more" if len(arrows) > 12 else "")
+    vote = "" if self.agreement_.deserves_vote else " It has not earned a vote here: take what the data leave open as *cannot say*."
+    return [f"**The data compel** {int(self.partial_order_.sum())} of {self.n_features_in_ * (self.n_features_in_ - 1) // 2} pairs" + (f": {shown}." if arrows else "."), "",
+            f"**The criterion** decides the rest. {self.agreement_._repr_markdown_()}.{vote}", ""]
+
+
+def _reduced(relation: np.ndarray) -> np.ndarray:
+    "The relation without the pairs that follow from others by transitivity."
+    return relation & ~(relation.astype(int) @ relation.astype(int) > 0)
+
+
+@patch
 def _repr_markdown_(self: DiscreteScore):
     if not hasattr(self, "result_"): return f"`{self!r}`, not fitted"
     weak = [step.leaf for step in self.result_.steps if step.margin < 2]
-    lines = [self.result_._repr_markdown_(), "", f"{self.n_rows_:,.0f} rows, {self.n_features_in_} columns. "
+    lines = [*self._headline(), self.result_._repr_markdown_(), "", f"{self.n_rows_:,.0f} rows, {self.n_features_in_} columns. "
              f"Decisions by less than 2 standard errors: {len(weak)} of {max(len(self.result_.steps) - 1, 0)}" + (f" ({', '.join(map(str, weak[:8]))}{', …' * (len(weak) > 8)})." if weak else ".")]
     lines += ["", "| removed | V | runner-up | margin (s.e.) |", "|---|---|---|---|", *map(_place, self.result_.steps[:5])]
     return "\n".join([*lines, *(["| … | | | |"] if len(self.result_.steps) > 5 else []), *(f"\n*{note}*" for note in self.notes_)])
@@ -220,6 +251,8 @@ def to_dict(self: DiscreteScore) -> dict: # Plain numbers, strings and lists
     settings = {key: value for key, value in self.get_params(deep=False).items() if key != "network"}
     return _plain({"format": _FORMAT, "order": self.order_, "complete": self.result_.complete, "measure": self.measure_, "seed": self.seed, "rows": self.n_rows_, "table": self.fingerprint_,
                    "settings": settings, "versions": _versions(), "notes": self.notes_,
+                   "compelled": [[self.schema_.names[i], self.schema_.names[j]] for i, j in np.argwhere(self.partial_order_)],
+                   "agreement": None if self.agreement_ is None else vars(self.agreement_), "edges": None if self.edges_ is None else self.edges_.to_dict("records"),
                    "columns": [{"name": n, "states": list(s)} for n, s in zip(self.schema_.names, self.schema_.states)],
                    "steps": [{field: getattr(step, field) for field in _STEP_FIELDS} for step in self.result_.steps]})
 
@@ -232,6 +265,9 @@ def save(self: DiscreteScore,
     write_json(self.to_dict(), path)
 
 # %% ../nbs/24_discover.ipynb #e16344f7
+_EDGE_COLUMNS = ["from", "to", "decided_by", "margin", "answer"]
+
+
 def _read_step(row: Mapping) -> Step:
     "A step from its plain form."
     row = {key: row[key] for key in _STEP_FIELDS}
@@ -263,4 +299,9 @@ def _rebuild(content: Mapping, Schema) -> DiscreteScore:
     model.schema_ = Schema(names, tuple(tuple(column["states"]) for column in content["columns"]))
     model.n_rows_, model.notes_, model.measure_, model.fingerprint_ = content["rows"], tuple(content["notes"]), content["measure"], content["table"]
     model.feature_names_in_, model.n_features_in_ = np.array(names, dtype=object), len(names)
+    position = {name: k for k, name in enumerate(names)}
+    model.partial_order_ = np.zeros((len(names), len(names)), dtype=bool)
+    for a, b in content["compelled"]: model.partial_order_[position[a], position[b]] = True
+    model.agreement_ = None if content["agreement"] is None else Agreement(**content["agreement"])
+    model.edges_ = None if content["edges"] is None else pd.DataFrame(content["edges"], columns=_EDGE_COLUMNS).astype({"margin": float})
     return model._expose()

@@ -148,14 +148,12 @@ class OrderResult:
     def __repr__(self): return self._repr_markdown_().replace("**", "").replace("`", "")
 
 # %% ../nbs/20_order.ipynb #6ee162ba
-def _choose(names: Sequence[str], values: np.ndarray, seed: int) -> tuple[int, int | None]:
-    "Positions of the largest and of the second largest value; equal ones in the order of their hashes."
+def _ranked(names: Sequence[str], values: np.ndarray, seed: int) -> np.ndarray:
+    "Positions in decreasing value; equal ones in the order of their hashes."
     if not np.isfinite(values).all():
         bad = [n for n, v in zip(names, values) if not np.isfinite(v)]
         raise ValueError(f"the estimator gave no finite value for {', '.join(map(str, bad[:5]))}; with this measure a state of probability 0 may be the cause: try another measure.")
-    rounded = np.round(values, 10)
-    ranked = np.lexsort((_hashes(tuple(names), seed), -rounded))
-    return int(ranked[0]), int(ranked[1]) if len(ranked) > 1 else None
+    return np.lexsort((_hashes(tuple(names), seed), -np.round(values, 10)))
 
 
 def _margin(values: np.ndarray, errors: np.ndarray, first: int, second: int | None) -> float:
@@ -166,14 +164,19 @@ def _margin(values: np.ndarray, errors: np.ndarray, first: int, second: int | No
     return 0.0 if lead <= 0 else float("inf")
 
 # %% ../nbs/20_order.ipynb #e3f77605
-def _step(estimator, names, remaining, measure, relation, seed, number) -> Step:
-    "Ask the estimator, choose among the candidates that knowledge admits, keep everything."
+def _step(estimator, guide, names, remaining, measure, relation, seed, number) -> Step:
+    "Ask the estimator, choose among the candidates that knowledge and the guide admit, keep everything."
     values, errors = (np.asarray(a, dtype=float) for a in estimator.values(remaining, measure))
-    free = [k for k, j in enumerate(remaining) if not relation[j, remaining].any()]
-    first, second = _choose([names[remaining[k]] for k in free], values[free], seed)
-    leaf = free[first]
-    return Step(number, names[remaining[leaf]], float(values[leaf]), float(errors[leaf]), None if second is None else names[remaining[free[second]]],
-                _margin(values[free], errors[free], first, second), tuple(names[remaining[k]] for k in free), values, errors, tuple(names[j] for j in remaining))
+    free = np.array([k for k, j in enumerate(remaining) if not relation[j, remaining].any()])
+    ranked = free[_ranked([names[remaining[k]] for k in free], values[free], seed)].tolist()
+    cost, vetoed = float("nan"), []
+    if guide is not None:
+        verdict = guide.accept(list(remaining), [remaining[k] for k in ranked])
+        leaf, cost, vetoed = remaining.index(verdict.leaf), float(verdict.cost), [remaining.index(v) for v, _ in verdict.vetoed]
+        ranked = [leaf, *(k for k in ranked if k != leaf and k not in vetoed)]
+    first, second = ranked[0], ranked[1] if len(ranked) > 1 else None
+    return Step(number, names[remaining[first]], float(values[first]), float(errors[first]), None if second is None else names[remaining[second]], _margin(values, errors, first, second),
+                tuple(names[remaining[k]] for k in free), values, errors, tuple(names[j] for j in remaining), cost, len(vetoed))
 
 
 def _start(resume, names, measure, seed, relation) -> OrderResult:
@@ -195,7 +198,8 @@ def causal_order(
     estimator: ScoreEstimator, # A fitted estimator
     names: Sequence[str], # Names of the columns that it was fitted to
     measure: str | Callable, # Measure of randomness
-    *, knowledge: Knowledge | Mapping | None = None, # What is known about the order
+    *, guide=None, # What may veto a leaf: an object with `accept(remaining, candidates)`, see `21_guide`; None: the paper's Algorithm 1
+    knowledge: Knowledge | Mapping | None = None, # What is known about the order
     seed: int = 0, # Breaks ties
     resume: OrderResult | None = None, # An earlier result on the same table
     max_steps: int | None = None, # Stop after this many removals
@@ -208,19 +212,20 @@ def causal_order(
     if max_steps is not None and max_steps < 0: raise ValueError(f"`max_steps` must not be negative; got {max_steps}.")
     result, remaining = _start(resume, names, measure, seed, relation), list(range(len(names)))
     for name in result.removed:
-        _follow(estimator, remaining)
+        _follow(estimator, guide, remaining, names.index(name))
         remaining.remove(names.index(name))
     while remaining and (max_steps is None or len(result.steps) < max_steps):
-        step = _step(estimator, names, remaining, measure, relation, seed, len(names) - len(remaining))
+        step = _step(estimator, guide, names, remaining, measure, relation, seed, len(names) - len(remaining))
         result = replace(result, steps=(*result.steps, step))
         remaining.remove(names.index(step.leaf))
         if callback is not None and callback(step): break
     return result
 
 
-def _follow(estimator, remaining) -> None:
-    "Let an estimator whose answers depend on the path (a warm search) take the steps that were already made."
+def _follow(estimator, guide, remaining, leaf) -> None:
+    "Let an estimator or a guide whose answers depend on the path (a warm search) take a step that was already made."
     if hasattr(estimator, "follow"): estimator.follow(list(remaining))
+    if hasattr(guide, "follow"): guide.follow(list(remaining), leaf)
 
 # %% ../nbs/20_order.ipynb #921d90fe
 def _resample(table: Table, method: str, rng: np.random.Generator) -> Table:

@@ -1,0 +1,116 @@
+"The guide: infinite tolerance is Algorithm 1, orders under a class are orders of the class, invariance to positions, nulls."
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import discrete_score as ds
+from discrete_score.graphs import check_dag, dag_to_cpdag, is_order, skeleton
+from discrete_score.guide import AUTO_MEASURES, ClassGuide, EvidenceGuide, coin_order, explain, guided_order, marginal_order, pick_measure, random_order
+
+
+def make(seed, d=6, n=500):
+    "A random network and a table in which every column shows at least two states."
+    for k in range(20):
+        net = ds.random_network(d, degree=2, states=(2, 4), seed=seed + 1000*k)
+        df = net.sample(n, seed=seed)
+        if all(df[c].nunique() > 1 for c in df): return net, ds.as_table(df, unused="drop")
+
+
+@settings(max_examples=12, deadline=None)
+@given(seed=st.integers(0, 10**4), measure=st.sampled_from(["entropy", "kl_uniform", "gini"]))
+def test_infinite_tolerance_is_algorithm_1(seed, measure):
+    _, table = make(seed)
+    alone = ds.causal_order(ds.BlanketScore().fit(table), table.names, measure, seed=seed)
+    free = guided_order(ds.BlanketScore().fit(table), table.names, measure, EvidenceGuide(tolerance=np.inf).fit(table), seed=seed)
+    drop = lambda result: result.frame().drop(columns="evidence_cost")
+    pd.testing.assert_frame_equal(drop(free), drop(alone))
+    assert free.order == [table.names[j] for j in ds.algorithm_1(ds.BlanketScore().fit(table), table.d, measure)] or free.frame().margin.min() == 0
+
+
+@settings(max_examples=80, deadline=None)
+@given(seed=st.integers(0, 10**6), d=st.integers(2, 9), p=st.floats(.1, .9))
+def test_orders_under_a_class_are_linear_extensions_of_one_of_its_networks(seed, d, p):
+    rng = np.random.default_rng(seed)
+    dag = np.triu(rng.random((d, d)) < p, 1)
+    mix = rng.permutation(d)
+    dag = dag[np.ix_(mix, mix)]
+    cpdag, names = dag_to_cpdag(dag), [f"c{k}" for k in range(d)]
+    some = cpdag.copy()
+    for i, j in np.argwhere(dag & cpdag.T):
+        if rng.random() < .3: some[j, i] = False  # a PDAG: part of the undirected edges directed as in one of its networks
+    order = coin_order(ClassGuide(some, names), seed=rng)
+    place = np.argsort([names.index(n) for n in order])
+    member = skeleton(cpdag) & (place[:, None] < place)
+    check_dag(member)
+    assert (dag_to_cpdag(member) == cpdag).all() and not (some & ~some.T & ~member).any()
+
+
+@settings(max_examples=8, deadline=None)
+@given(seed=st.integers(0, 10**4))
+def test_position_of_columns_does_not_matter(seed):
+    _, table = make(seed)
+    back = table.select(list(np.random.default_rng(seed).permutation(table.names)))
+    one, two = (guided_order(ds.BlanketScore().fit(t), t.names, "kl_uniform", EvidenceGuide().fit(t)) for t in (table, back))
+    assert one.order == two.order and np.allclose(one.frame().evidence_cost, two.frame().evidence_cost, atol=1e-5)
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 10**4))
+def test_orders_follow_what_is_compelled(seed):
+    _, table = make(seed, n=2000)
+    guide = EvidenceGuide().fit(table)
+    before = guide.partial_order()
+    assert not (before & before.T).any()
+    for order in (guided_order(ds.BlanketScore().fit(table), table.names, "entropy", guide).order, coin_order(guide, seed=seed)):
+        place = np.array([order.index(n) for n in table.names])
+        assert not (before & (place[:, None] > place)).any()
+
+
+def test_guide_can_be_used_again_and_costs_are_those_of_the_search():
+    _, table = make(3, d=8, n=3000)
+    guide, estimator = EvidenceGuide().fit(table), ds.BlanketScore().fit(table)
+    first, again = (guided_order(estimator, table.names, "entropy", guide) for _ in range(2))
+    pd.testing.assert_frame_equal(first.frame(), again.frame())
+    total = guide.ordering_.value
+    assert np.isclose(total + first.frame().evidence_cost.sum(), guide.evidence(first.order), atol=1e-3) or guide.evidence(first.order) >= total + first.frame().evidence_cost.sum() - 1e-3
+    assert (first.frame().evidence_cost >= -guide.tau_ - 1e-9).all()
+
+
+def test_knowledge_is_obeyed():
+    net, table = make(5, d=7)
+    last = table.names[0]
+    result = guided_order(ds.BlanketScore().fit(table), table.names, "entropy", EvidenceGuide().fit(table, {"leaves": [last]}), knowledge={"leaves": [last]})
+    assert result.order[-1] == last
+
+
+def test_class_and_knowledge_that_clash_are_refused_by_name():
+    line = np.zeros((3, 3), bool)
+    line[[0, 1, 1, 2], [1, 0, 2, 1]] = True
+    table = ds.as_table(pd.DataFrame(np.random.default_rng(0).integers(0, 2, (50, 3)), columns=list("abc")))
+    with pytest.raises(ValueError, match="a → b, c → b"): ClassGuide(line, list("abc")).fit(table, {"before": [("a", "b"), ("c", "b")]})
+    with pytest.raises(ValueError, match="b → c"): ClassGuide(np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]]), list("abc")).fit(table, {"before": [("c", "b")]})
+    with pytest.raises(ValueError, match="They must agree"): ClassGuide(line, list("xyz")).fit(table)
+    with pytest.raises(ValueError, match="no consistent extension"): ClassGuide(np.roll(np.eye(4, dtype=bool), 1, 1) | np.roll(np.eye(4, dtype=bool), -1, 1))
+
+
+def test_picking_and_explaining():
+    _, table = make(11, d=8, n=4000)
+    guide, estimator = EvidenceGuide().fit(table), ds.BlanketScore().fit(table)
+    picked = pick_measure(estimator, table.names, guide, AUTO_MEASURES[:3])
+    tied = picked.table[picked.table.evidence >= -guide.tau_ - 1e-9]
+    assert picked.table.right[picked.measure] == tied.right.max()
+    told = explain(picked.result, guide, picked.agreement)
+    dag = guide.graph(picked.result.order)
+    assert len(told) == dag.sum() and is_order(picked.result.order, dag, table.names)
+    assert set(told.decided_by) <= {"data", "criterion", "neither"} and (told.margin.dropna() > 0).all()
+    assert 0 <= picked.agreement.low <= picked.agreement.high <= 1
+
+
+def test_nulls_depend_on_their_seed_only():
+    _, table = make(2)
+    assert random_order(table.names, seed=1) == random_order(table.names, seed=1)
+    assert sorted(marginal_order(table)) == sorted(table.names)
+    guide = EvidenceGuide().fit(table)
+    assert coin_order(guide, seed=4) == coin_order(guide, seed=4)
+    assert len({tuple(random_order(table.names, seed=k)) for k in range(5)}) > 1
