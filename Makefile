@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 JOBS ?= 2
 export JUPYTER_PLATFORM_DIRS := 1
 
-.PHONY: demo test bench export outputs docs notebooks lock
+.PHONY: demo test gpu-check bench export outputs docs notebooks lock
 
 demo: $(VENV)/.runtime  ## the main job on data that ships with the package
 	$(BIN)/discrete-score demo
@@ -15,6 +15,9 @@ test: $(VENV)/.dev  ## everything that CI runs
 	$(BIN)/python .ci/clean_export.py
 	$(BIN)/nbdev_test --n_workers $(JOBS)
 	$(BIN)/python -m pytest -q tests
+
+gpu-check: $(VENV)/.dev  ## every cell that needs a GPU, with a verdict in gpu-check.json
+	$(BIN)/python .ci/gpu_check.py
 
 bench: $(VENV)/.runtime  ## speed and memory of the order search, as ratios of one run (minutes)
 	OMP_NUM_THREADS=1 $(BIN)/python nbs/studies/speed.py --full

@@ -30,8 +30,10 @@ def _make_estimator(estimator, network, seed: int) -> ScoreEstimator:
     if isinstance(estimator, str) and estimator == "exact":
         if network is None: raise ValueError('`estimator="exact"` needs the true network: pass it as `network`.')
         return ExactScore(network)
-    if isinstance(estimator, str) and estimator == "diffusion": raise ValueError('`estimator="diffusion"` (the neural estimator) is not part of this version yet; use "blanket".')
-    if isinstance(estimator, str): raise ValueError(f'`estimator` must be "blanket", "exact" or an object with `fit`, `values` and `conditionals`; got {estimator!r}.')
+    if isinstance(estimator, str) and estimator == "diffusion":
+        from discrete_score.diffusion import DiffusionScore
+        return DiffusionScore(seed=seed)
+    if isinstance(estimator, str): raise ValueError(f'`estimator` must be "blanket", "diffusion", "exact" or an object with `fit`, `values` and `conditionals`; got {estimator!r}.')
     if not isinstance(estimator, ScoreEstimator): raise TypeError(f"`estimator` must have `fit`, `values` and `conditionals`; `{type(estimator).__name__}` has not.")
     return copy.deepcopy(estimator)
 
@@ -49,7 +51,7 @@ class DiscreteScore(BaseEstimator):
     "Find a causal order of the columns of a table of categories."
     def __init__(self,
         measure: str | Callable = "kl_uniform", # Measure of randomness, see `MEASURES`; "auto" picks one by evidence, with a guide
-        estimator: str | ScoreEstimator = "blanket", # "blanket", "exact" (with `network`), or an object of the protocol
+        estimator: str | ScoreEstimator = "blanket", # "blanket", "diffusion", "exact" (with `network`), or an object of the protocol
         guide="evidence", # "evidence": the data may veto a leaf; None: the paper's Algorithm 1; or a graph whose class is known
         knowledge: Knowledge | Mapping | None = None, # What is known about the order
         *, network=None, # The true network, for `estimator="exact"`
