@@ -14,7 +14,7 @@ from readme import visible
 
 PARTS = [("Foundations", "0"), ("Scores", "1"), ("Discovery", "2"), ("Evaluation", "3"), ("Use", "4"), ("Tutorials", "tutorials/"), ("Studies", "studies/")]
 CONFIG = {"title": "discrete_score", "execute": {"execute_notebooks": "off"}, "only_build_toc_files": True,
-          "sphinx": {"config": {"html_theme_options": {"use_download_button": False}, "suppress_warnings": ["mystnb.unknown_mime_type"]}},
+          "sphinx": {"config": {"html_theme_options": {"use_download_button": False}, "myst_heading_anchors": 3, "suppress_warnings": ["mystnb.unknown_mime_type"]}},
           "html": {"use_issues_button": False, "use_repository_button": False}}
 
 
@@ -26,10 +26,12 @@ def prepare():
         if ".ipynb_checkpoints" in path.parts: continue
         nb, name = nbformat.read(path, as_version=4), path.relative_to(root / "nbs")
         nb.cells = [cell for cell in map(visible, nb.cells) if cell is not None]
+        if name.stem == "index":
+            for cell in nb.cells: cell.source = cell.source.replace("](../", "](")
         (pages / name).parent.mkdir(parents=True, exist_ok=True)
         nbformat.write(nb, pages / name)
         names.append(name.with_suffix("").as_posix())
-    for name in ("CHANGELOG.md", "CONTRIBUTING.md"): shutil.copy(root / name, pages)
+    for name in ("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "CITATION.cff"): shutil.copy(root / name, pages)
     return names
 
 
