@@ -13,6 +13,7 @@ import pandas as pd
 from .data import Table, as_table
 from .families import Families, FamilyScore, FamilyTable, SearchResult, _hashes, _reach, as_score, families_of
 from .measures import as_measure
+from .score import _check_columns
 from .methods import patch
 
 # %% ../nbs/11_blanket.ipynb #ead4cd25
@@ -235,10 +236,7 @@ class _Cache:
 def _columns(self: BlanketScore, columns):
     "The positions `columns`, checked."
     if not hasattr(self, "table_"): raise ValueError("the estimator is not fitted; call `fit` first.")
-    columns = [int(c) for c in columns]
-    if not columns or len(set(columns)) < len(columns) or not all(0 <= c < self.table_.d for c in columns):
-        raise ValueError(f"`columns` must be distinct positions from 0 to {self.table_.d - 1}, at least one; got {columns}.")
-    return columns
+    return _check_columns(columns, self.table_.d)
 
 # %% ../nbs/11_blanket.ipynb #6c19aaef
 @patch

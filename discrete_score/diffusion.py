@@ -23,6 +23,7 @@ from .ctmc import Process, Schedule
 from .data import Table, as_table
 from .hollow import EnergyMLP, HollowTransformer
 from .measures import as_measure
+from .score import _check_columns
 from .methods import patch
 
 # %% ../nbs/14_diffusion.ipynb #6d0d9aa2
@@ -412,10 +413,7 @@ def _run(self: DiffusionScore, one, path):
 def _columns(self: DiffusionScore, columns):
     "The positions `columns`, checked."
     if not hasattr(self, "table_"): raise ValueError("the estimator is not fitted; call `fit` first.")
-    columns = [int(c) for c in columns]
-    if not columns or len(set(columns)) < len(columns) or not all(0 <= c < self.table_.d for c in columns):
-        raise ValueError(f"`columns` must be distinct positions from 0 to {self.table_.d - 1}, at least one; got {columns}.")
-    return columns
+    return _check_columns(columns, self.table_.d)
 
 
 @patch

@@ -142,10 +142,15 @@ def _translate(self: ExactScore, codes):
 def _positions(self: ExactScore, columns):
     "Network positions of the table's `columns`, after checks."
     if not hasattr(self, "columns_"): raise ValueError("the estimator is not fitted; call `fit` first.")
+    return [self.columns_[c] for c in _check_columns(columns, len(self.columns_))]
+
+
+def _check_columns(columns, d):
+    "The positions of remaining columns among `d`, checked; every estimator asks this."
     columns = [int(c) for c in columns]
-    if not columns or len(set(columns)) < len(columns) or not all(0 <= c < len(self.columns_) for c in columns):
-        raise ValueError(f"`columns` must be distinct positions from 0 to {len(self.columns_) - 1}, at least one; got {columns}.")
-    return [self.columns_[c] for c in columns]
+    if not columns or len(set(columns)) < len(columns) or not all(0 <= c < d for c in columns):
+        raise ValueError(f"`columns` must be distinct positions from 0 to {d - 1}, at least one; got {columns}.")
+    return columns
 
 # %% ../nbs/10_score.ipynb #b35e3c6d
 @patch

@@ -13,7 +13,7 @@ defaults went from 20 to 24 epochs, with `slack`, after rows of seeds 0 and 1 un
 total compute: a training on k columns costs about k/d of one on all, so EPOCHS*2/(d + 1) epochs each.
 `seconds` is the processor time of training and evaluation on one core, of use as a ratio only.
 """
-import argparse, csv, os, time
+import argparse, time
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +21,7 @@ import numpy as np
 import torch
 
 import discrete_score as ds
+from rows import append, stored
 from discrete_score.diffusion import DiffusionScore, Settings
 
 results = Path(__file__).parent / "results" / "diffusion.csv"
@@ -72,28 +73,12 @@ def one(d, seed, method, steps):
     return row | {"d_top": int(ds.d_top(result.order, net.dag, names=net.names)) if result.complete else "", "seconds": round(seconds, 1)}
 
 
-def stored():
-    if not results.exists(): return []
-    with open(results, newline="", encoding="utf-8") as file: return list(csv.DictReader(file))
-
-
-def append(row):
-    "Add one row, on disk before the next is begun."
-    new = not results.exists()
-    with open(results, "a", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, FIELDS)
-        if new: writer.writeheader()
-        writer.writerow(row)
-        file.flush()
-        os.fsync(file.fileno())
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", default="", help="only methods whose name starts so")
     parser.add_argument("--columns", type=int, help="only networks of so many columns")
     args = parser.parse_args()
     torch.set_num_threads(1)
-    done = lambda: {(int(row["d"]), int(row["seed"]), row["method"]) for row in stored()}
+    done = lambda: {(int(row["d"]), int(row["seed"]), row["method"]) for row in stored(results)}
     for d, seed, method, steps in PLAN:
-        if method.startswith(args.only) and args.columns in (None, d) and (d, seed, method) not in done(): append(one(d, seed, method, steps))
+        if method.startswith(args.only) and args.columns in (None, d) and (d, seed, method) not in done(): append(results, FIELDS, one(d, seed, method, steps))

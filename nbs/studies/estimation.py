@@ -5,13 +5,14 @@
 
 Settings and seeds are fixed here, before the first run; nothing was tuned on them.
 """
-import argparse, csv, os, sys
+import argparse, sys
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 
 import discrete_score as ds
+from rows import append, stored
 
 results = Path(__file__).parent / "results" / "estimation.csv"
 SEEDS, ROWS, MEASURE = range(20), 10_000, "kl_uniform"
@@ -36,33 +37,17 @@ def one(graph, d, degree, seed):
     return row
 
 
-def stored():
-    if not results.exists(): return []
-    with open(results, newline="", encoding="utf-8") as file: return list(csv.DictReader(file))
-
-
-def append(row):
-    "Add one row, on disk before the next is begun."
-    new = not results.exists()
-    with open(results, "a", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, FIELDS)
-        if new: writer.writeheader()
-        writer.writerow(row)
-        file.flush()
-        os.fsync(file.fileno())
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--check", type=int, metavar="N", help="compute N stored rows again")
     args = parser.parse_args()
     key = lambda row: (row["graph"], int(row["d"]), int(row["degree"]), int(row["seed"]))
     if args.check:
-        rows = [row for row in stored() if int(row["d"]) == 10]
+        rows = [row for row in stored(results) if int(row["d"]) == 10]
         for k in np.random.default_rng(0).choice(len(rows), args.check, replace=False):
             again = {name: str(value) for name, value in one(*key(rows[k])).items()}
             if again != rows[k]: sys.exit(f"stored {rows[k]}\nagain  {again}")
         print(f"{args.check} rows agree")
     else:
-        done = {key(row) for row in stored()}
-        for setting in [s for s in SETTINGS if s not in done]: append(one(*setting))
+        done = {key(row) for row in stored(results)}
+        for setting in [s for s in SETTINGS if s not in done]: append(results, FIELDS, one(*setting))

@@ -14,13 +14,14 @@ Settings and seeds are fixed here. Score, search and tolerance of the guide were
     pairs        pairs in the partial order; pairs_right: ancestor and descendant; pairs_wrong: the other way round;
                  pairs_true: pairs that the true class compels; pairs_found: of these, how many are in the partial order
 """
-import argparse, csv, os, sys, warnings
+import argparse, sys, warnings
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 
 import discrete_score as ds
+from rows import append, stored
 from discrete_score.graphs import dag_to_cpdag, reachable
 from discrete_score.guide import AUTO_MEASURES, ClassGuide, EvidenceGuide, coin_order, guided_order, marginal_order, pick_measure, random_order
 
@@ -73,33 +74,17 @@ def one(setting, n, seed):
                   "pairs_true": int(compelled.sum()), "pairs_found": int((before & compelled).sum())}
 
 
-def stored():
-    if not results.exists(): return []
-    with open(results, newline="", encoding="utf-8") as file: return list(csv.DictReader(file))
-
-
-def append(row):
-    "Add one row, on disk before the next is begun."
-    new = not results.exists()
-    with open(results, "a", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, FIELDS)
-        if new: writer.writeheader()
-        writer.writerow(row)
-        file.flush()
-        os.fsync(file.fileno())
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--check", type=int, metavar="N", help="compute N stored rows again")
     args = parser.parse_args()
     key = lambda row: (row["setting"], int(row["n"]), int(row["seed"]))
     if args.check:
-        rows = [row for row in stored() if int(row["d"]) <= 10]
+        rows = [row for row in stored(results) if int(row["d"]) <= 10]
         for k in np.random.default_rng(0).choice(len(rows), args.check, replace=False):
             again = {name: str(value) for name, value in one(*key(rows[k])).items()}
             if any(again[name] != rows[k][name] for name in FIELDS): sys.exit(f"stored {rows[k]}\nagain  {again}")
         print(f"{args.check} rows agree")
     else:
-        done = {key(row) for row in stored()}
-        for setting in [s for s in SETTINGS if s not in done]: append(one(*setting))
+        done = {key(row) for row in stored(results)}
+        for setting in [s for s in SETTINGS if s not in done]: append(results, FIELDS, one(*setting))

@@ -4,13 +4,14 @@
 
 One row per dataset, score and tolerance (nats per log of the number of rows): D_top over the number of edges without a guide, with it, and with a coin under the guide.
 """
-import csv, os, warnings
+import warnings
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 
 import discrete_score as ds
+from rows import append, stored
 from discrete_score.guide import EvidenceGuide, coin_order, guided_order
 
 results = Path(__file__).parent / "results" / "guide_choice.csv"
@@ -46,14 +47,5 @@ def rows(setting, n, seed):
 
 
 if __name__ == "__main__":
-    done = set()
-    if results.exists():
-        with open(results, newline="", encoding="utf-8") as file: done = {(r["setting"], int(r["n"]), int(r["seed"])) for r in csv.DictReader(file)}
-    for setting in [s for s in SETTINGS if s not in done]:
-        found, new = list(rows(*setting)), not results.exists()
-        with open(results, "a", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, FIELDS)
-            if new: writer.writeheader()
-            writer.writerows(found)
-            file.flush()
-            os.fsync(file.fileno())
+    done = {(row["setting"], int(row["n"]), int(row["seed"])) for row in stored(results)}
+    for setting in [s for s in SETTINGS if s not in done]: append(results, FIELDS, *rows(*setting))
