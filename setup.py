@@ -20,8 +20,8 @@ def version():
                 if isinstance(node, ast.Assign) and node.targets[0].id == "__version__")
 
 
-extras = {name: words(f"{name}_requirements") for name in ("diffusion", "explorer", "dev")}
-extras["dev"] = extras["dev"] + extras["diffusion"] + extras["explorer"]
+extras = {name: words(f"{name}_requirements") for name in ("diffusion", "explorer", "cluster", "dev")}
+extras["dev"] = extras["dev"] + extras["diffusion"] + extras["explorer"] + extras["cluster"]
 
 setup(
     name=cfg["lib_name"],

@@ -14,6 +14,6 @@ python3 -m venv "$work/core"
 
 python3 -m venv "$work/dev"
 "$work/dev/bin/pip" install -qq --disable-pip-version-check $torch
-"$work/dev/bin/pip" install -qq --disable-pip-version-check -r "$work/requirements.lock" $torch $(words diffusion_requirements) $(words explorer_requirements) $(words dev_requirements)
-{ echo "# Exact versions of everything: package, neural estimator, explorer, development. Made by .ci/lock.sh"; freeze "$work/dev"; } > "$work/requirements-dev.lock"
+"$work/dev/bin/pip" install -qq --disable-pip-version-check -r "$work/requirements.lock" $torch $(words diffusion_requirements) $(words explorer_requirements) $(words cluster_requirements) $(words dev_requirements)
+{ echo "# Exact versions of everything: package, neural estimator, explorer, cluster, development. Made by .ci/lock.sh"; freeze "$work/dev"; } > "$work/requirements-dev.lock"
 cp "$work/requirements.lock" "$work/requirements-dev.lock" .
