@@ -12,6 +12,7 @@ _PUBLIC = {
     "measures": ["MEASURES", "as_measure", "examine", "majorizes", "refute", "warn_if_unproven"],
     "dirichlet": ["check_prior"],
     "families": ["Families", "families_of"],
+    "regression": ["Regression", "cumulative", "multinomial"],
     "score": ["ExactScore", "ScoreEstimator", "brook", "check_conditions", "fisher_divergence", "generalized_score"],
     "blanket": ["BlanketScore"],
     "ctmc": ["Process", "Schedule"],
