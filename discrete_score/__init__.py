@@ -23,7 +23,7 @@ _PUBLIC = {
     "guide": ["Agreement", "ClassGuide", "EvidenceGuide", "agreement", "coin_order", "explain", "guided_order", "marginal_order", "pick_measure", "random_order"],
     "discover": ["DiscreteScore", "load_order"],
     "metrics": ["Evaluation", "F1", "evaluate", "f1", "shd", "sid"],
-    "figures": ["plot_elimination", "plot_measures", "plot_order", "plot_precedence", "plot_simplex", "plot_step", "plot_two_orders", "use_style"],
+    "figures": ["order_layout", "plot_dag", "plot_elimination", "plot_measures", "plot_order", "plot_precedence", "plot_simplex", "plot_step", "plot_two_orders", "use_style"],
 }
 _MODULE_OF = {name: module for module, names in _PUBLIC.items() for name in names}
 __all__ = ["__version__", *_MODULE_OF]
