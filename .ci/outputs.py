@@ -1,7 +1,7 @@
 """Run notebooks (all, or those named) in a fresh kernel each, keep their outputs, clean them, export.
 
 Slow cells run too; cells that carry `#| gpu` or `#| eval: false` do not, and keep what they have.
-Pictures are stored with a palette of 128 colours: a third of the size, and no difference to see.
+Pictures are stored with a palette of 256 colours: a third of the size, and no difference to see.
 """
 import base64, io, os, subprocess, sys
 from pathlib import Path
@@ -20,7 +20,7 @@ def shrink(picture):
     "A PNG in base64 with a palette, if that is smaller."
     from PIL import Image
     small = io.BytesIO()
-    Image.open(io.BytesIO(base64.b64decode(picture))).convert("RGB").quantize(128, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
+    Image.open(io.BytesIO(base64.b64decode(picture))).convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
     return min(picture, base64.b64encode(small.getvalue()).decode(), key=len)
 
 

@@ -22,6 +22,7 @@ _PUBLIC = {
     "search": ["best_network", "ges"],
     "guide": ["Agreement", "ClassGuide", "EvidenceGuide", "agreement", "coin_order", "explain", "guided_order", "marginal_order", "pick_measure", "random_order"],
     "discover": ["DiscreteScore", "load_order"],
+    "report": ["python_code", "write_report"],
     "metrics": ["Evaluation", "F1", "evaluate", "f1", "shd", "sid"],
     "figures": ["order_layout", "plot_dag", "plot_elimination", "plot_measures", "plot_order", "plot_precedence", "plot_simplex", "plot_step", "plot_two_orders", "use_style"],
 }

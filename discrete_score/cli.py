@@ -193,6 +193,40 @@ def _check_prior(args) -> int:
     if args.out: write_json({"alpha0": args.alpha0, "seed": args.seed, "edges": result.edges.to_dict("records")}, args.out)
     return 0
 
+# %% ../nbs/40_cli.ipynb #69e62e47
+def _source(args) -> str:
+    "The Python expression that reads the table as the options say."
+    given = {"sep": (args.sep, ","), "na": (args.na, []), "encoding": (args.encoding, "utf8"), "text": (args.text, []), "columns": (args.columns, None), "drop": (args.drop, []),
+             "nrows": (args.nrows, None), "weights": (args.weights, None), "missing": (args.missing, "error"), "bins": (dict(args.bins), {}), "identifiers": ("keep" if args.keep_identifiers else "error", "error")}
+    return f"ds.read_table({', '.join([repr(args.data), *(f'{key}={value!r}' for key, (value, default) in given.items() if value != default)])})"
+
+
+def _report(args) -> int:
+    "Write a page about the causal order of a file."
+    import matplotlib
+    matplotlib.use("Agg")
+    from discrete_score.discover import DiscreteScore
+    path = Path(args.out or "report.html")
+    if not path.resolve().parent.is_dir(): raise ValueError(f"cannot write {path}: there is no folder {path.parent}")
+    table = _read(args)
+    model = DiscreteScore(measure=args.measure, guide=None if args.guide == "none" else args.guide, knowledge=_knowledge(args), missing=args.missing, seed=args.seed)
+    model.fit(table, callback=_Progress(table.d))
+    stability = model.bootstrap(table, args.bootstrap, n_jobs=args.jobs) if args.bootstrap else None
+    model.set_params(missing="error").report(path, table, stability=stability, data=_source(args), title=args.title)
+    for note in _remarks(model): print(f"discrete-score: note: {note}", file=sys.stderr)
+    print(path)
+    return 0
+
+
+def _add_report(command) -> None:
+    "The command `report` and its options."
+    parser = command("report", _report, "Find the causal order of the columns of a file and write a self-contained HTML page about it.", "HTML file to write (default: report.html)")
+    _add_table(parser)
+    _add_search(parser)
+    parser.add_argument("--bootstrap", type=_count, default=0, metavar="N", help="repeat the search on N half-samples and list the toss-ups")
+    parser.add_argument("--jobs", type=_count, default=1, help="processes for --bootstrap (default: 1)")
+    parser.add_argument("--title", default="What comes before what", help="heading of the page")
+
 # %% ../nbs/40_cli.ipynb #e3370895
 def _demo(args) -> int:
     "Sample a network that ships with the package, find its order, compare it with the truth."
@@ -227,7 +261,7 @@ def _parser() -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=text, description=text)
         sub.set_defaults(run=run)
         sub.add_argument("--seed", type=_count, default=0, help="seed of everything random (default: 0)")
-        sub.add_argument("--out", metavar="FILE", help=out)
+        sub.add_argument("-o", "--out", metavar="FILE", help=out)
         return sub
 
     demo = command("demo", _demo, "Sample a network that ships with the package, find its order, print it beside the truth.", "write the result as JSON")
@@ -239,6 +273,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_table(order)
     _add_search(order)
     _add_order(order)
+    _add_report(command)
     simulate = command("simulate", _simulate, "Draw a table from a random or classic network.", "CSV file to write (default: standard output)")
     _add_network(simulate)
     simulate.add_argument("--rows", type=int, default=10_000, help="number of rows (default: 10000)")

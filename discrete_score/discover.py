@@ -200,6 +200,17 @@ def bootstrap(self: DiscreteScore,
     table = as_table(X, weights=sample_weight, missing=self.missing, bins=self.bins, unused=self.unused, identifiers=self.identifiers)
     return _resampled(_Search(self), table, n, method=method, n_jobs=n_jobs, seed=self.seed)
 
+# %% ../nbs/24_discover.ipynb #efebdeac
+@patch
+def report(self: DiscreteScore,
+    path: str | os.PathLike, # The HTML file to write
+    X: pd.DataFrame | np.ndarray | Table | None = None, # The table that was fitted, if the estimator does not keep it
+    **options, # Passed on to `write_report`: `stability`, `title`, `data`
+) -> Path: # The file
+    "Write one self-contained HTML file about this search."
+    from discrete_score.report import write_report
+    return write_report(self, path, X, **options)
+
 # %% ../nbs/24_discover.ipynb #9a00a391
 _FORMAT = "discrete_score order, version 1"
 

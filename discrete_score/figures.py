@@ -39,7 +39,18 @@ def use_style() -> None:
         "grid.linewidth": .6, "axes.axisbelow": True, "lines.linewidth": 1.5, "image.cmap": "cividis",
         "axes.prop_cycle": cycler(color=[PALETTE[c] for c in _CYCLE]) + cycler(linestyle=list(_DASHES))})
 
-# %% ../nbs/33_figures.ipynb #d2629614
+# %% ../nbs/33_figures.ipynb #7cdd0e8a
+def _size(d: int) -> float:
+    "Size of labels for `d` columns."
+    return 8 if d <= 15 else 7 if d <= 25 else 6 if d <= 45 else 4.5
+
+
+def _short(names: Sequence, width: int = 22) -> list[str]:
+    "Names as labels: long ones cut, no mathematics."
+    cut = [text if len(text) <= width else text[:width - 1] + "…" for text in map(str, names)]
+    return [text.replace("$", r"\$") for text in cut]
+
+# %% ../nbs/33_figures.ipynb #58471550
 def plot_elimination(
     values: pd.DataFrame, # V of every column (rows, roots first) at every step (columns); empty once removed
     ax=None, # Axes to draw on; a new figure if None
@@ -52,8 +63,7 @@ def plot_elimination(
     image = ax.imshow(values.to_numpy(dtype=float), aspect="auto", interpolation="nearest")
     leaves = [int(np.flatnonzero(values.iloc[:, k].notna())[-1]) for k in range(steps)]
     ax.plot(range(steps), leaves, "o", color="white", markeredgecolor="black", markersize=4 if d > 25 else 5, linestyle="none")
-    size = 6 if d > 25 else 8
-    ax.set_yticks(range(d), values.index, fontsize=size)
+    ax.set_yticks(range(d), _short(values.index), fontsize=_size(d))
     ax.set_xticks(range(0, steps, max(1, steps // 10)))
     ax.set(xlabel="removal", ylabel="column, roots first", title="The elimination: dots mark the leaf")
     ax.grid(False)
@@ -85,17 +95,6 @@ def _step_look(step, name) -> dict:
     if name == step.runner_up: return {"marker": "s", "color": PALETTE["blue"], "markerfacecolor": "white"}
     if name in step.candidates: return {"marker": "o", "color": PALETTE["grey"], "markerfacecolor": "white"}
     return {"marker": "x", "color": PALETTE["grey"], "markerfacecolor": "white"}
-
-# %% ../nbs/33_figures.ipynb #7cdd0e8a
-def _size(d: int) -> float:
-    "Size of labels for `d` columns."
-    return 8 if d <= 15 else 7 if d <= 25 else 6 if d <= 45 else 4.5
-
-
-def _short(names: Sequence, width: int = 22) -> list[str]:
-    "Names as labels: long ones cut, no mathematics."
-    cut = [text if len(text) <= width else text[:width - 1] + "…" for text in map(str, names)]
-    return [text.replace("$", r"\$") for text in cut]
 
 # %% ../nbs/33_figures.ipynb #d00d805b
 def plot_order(

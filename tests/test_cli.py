@@ -23,7 +23,7 @@ def test_help_is_quick_and_complete():
     start = time.perf_counter()
     done = run("--help")
     assert done.returncode == 0 and time.perf_counter() - start < 2
-    for command in ("demo", "order", "simulate", "check-prior"):
+    for command in ("demo", "order", "report", "simulate", "check-prior"):
         assert command in done.stdout
         text = run(command, "--help").stdout
         assert "--seed" in text and "--out" in text
