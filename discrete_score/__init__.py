@@ -21,6 +21,7 @@ _PUBLIC = {
     "order": ["Bootstrap", "Knowledge", "OrderResult", "Step", "algorithm_1", "bootstrap", "causal_order"],
     "search": ["best_network", "ges"],
     "guide": ["Agreement", "ClassGuide", "EvidenceGuide", "agreement", "coin_order", "explain", "guided_order", "marginal_order", "pick_measure", "random_order"],
+    "baselines": ["BASELINES", "Learned", "extension", "learn"],
     "discover": ["DiscreteScore", "load_order"],
     "report": ["python_code", "write_report"],
     "metrics": ["Evaluation", "F1", "evaluate", "f1", "shd", "sid"],

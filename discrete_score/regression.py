@@ -5,13 +5,13 @@
 # %% auto #0
 __all__ = ['MAX_PARAMETERS', 'Collapsed', 'collapse', 'Regression', 'multinomial', 'cumulative']
 
-# %% ../nbs/05b_regression.ipynb #d373fc24
+# %% ../nbs/05b_regression.ipynb #4d46d97f
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from scipy.special import expit, ndtr
+from scipy.special import expit, logit, ndtr, ndtri
 from scipy.stats import chi2
 from .methods import patch
 
@@ -279,7 +279,7 @@ def _multinomial_tests(model, blocks, at, test, R, tolerance, max_iterations):
             statistics[k] = max(0., 2*(model.loglik - fewer.loglik))
     return _tested(statistics, dofs)
 
-# %% ../nbs/05b_regression.ipynb #ff27ddf7
+# %% ../nbs/05b_regression.ipynb #56a430da
 _LINKS = {"logit": (expit, lambda z: expit(z)*expit(-z)), "probit": (ndtr, lambda z: np.exp(-.5*z*z)/np.sqrt(2*np.pi))}
 
 
@@ -288,25 +288,28 @@ class _Cumulative:
     def __init__(self, X, counts, R, link):
         (self.F, self.f), self.X, self.Y, self.R = _LINKS[link], X[:, 1:], counts, R[1:, 1:]
         self.n, self.s = counts.sum(1), counts.shape[1] - 1
+        self.z = np.full((len(X), self.s + 2), np.inf)
+        self.z[:, 0] = -np.inf
 
     def at(self, t):
         "Move to `t`: the penalised value, minus infinity if the thresholds are not increasing."
         theta, beta = t[:self.s], t[self.s:]
         if (np.diff(theta) <= 0).any(): return -np.inf
-        z = theta - (self.X @ beta)[:, None]
-        low, high = np.pad(z, ((0, 0), (1, 0)), constant_values=-np.inf), np.pad(z, ((0, 0), (0, 1)), constant_values=np.inf)
+        np.subtract(theta, (self.X @ beta)[:, None], out=self.z[:, 1:-1])
+        low, high = self.z[:, :-1], self.z[:, 1:]
         upper = low > -high
         P = self.F(np.where(upper, -low, high)) - self.F(np.where(upper, -high, low))
-        self.P, self.g, self.t = np.maximum(P, 1e-300), self.f(z), t
+        self.P, self.t = np.maximum(P, 1e-300), t
         self.loglik = float((self.Y*np.log(self.P)).sum())
         return self.loglik - .5*float(beta @ self.R @ beta)
 
-# %% ../nbs/05b_regression.ipynb #59bfb4be
+# %% ../nbs/05b_regression.ipynb #5f3fd5bc
 @patch
 def gradient(self: _Cumulative):
     "Gradient and expected information."
-    s, g, rate, weight = self.s, self.g, self.Y/self.P, self.n[:, None]/self.P
-    slope = np.diff(np.pad(g, ((0, 0), (1, 1))), axis=1)
+    s, rate, weight, density = self.s, self.Y/self.P, self.n[:, None]/self.P, np.zeros_like(self.z)
+    g = density[:, 1:-1] = self.f(self.z[:, 1:-1])
+    slope = density[:, 1:] - density[:, :-1]
     top = (g*(rate[:, :-1] - rate[:, 1:])).sum(0)
     bottom = -self.X.T @ (rate*slope).sum(1) - self.R @ self.t[s:]
     I = np.zeros((len(self.t),)*2)
@@ -320,7 +323,7 @@ def gradient(self: _Cumulative):
     I[s:, s:] = self.X.T @ (self.X*(slope**2*weight).sum(1)[:, None]) + self.R
     return np.concatenate([top, bottom]), I
 
-# %% ../nbs/05b_regression.ipynb #c41cc009
+# %% ../nbs/05b_regression.ipynb #a0568b3e
 def _fit_cumulative(X, counts, R, link, tolerance, max_iterations):
     "The fitted model, its information and whether it converged."
     model = _Cumulative(X, counts, R, link)
@@ -330,7 +333,7 @@ def _fit_cumulative(X, counts, R, link, tolerance, max_iterations):
         return d, .5*float(g @ d)
     share = np.cumsum(counts.sum(0))[:-1]/counts.sum()
     start = np.zeros(model.s + X.shape[1] - 1)
-    start[:model.s] = np.log(share/(1 - share))/(1. if link == "logit" else 1.7)
+    start[:model.s] = logit(share) if link == "logit" else ndtri(share)
     _, converged = _climb(model.at, step, start, tolerance, max_iterations)
     return model, converged
 
