@@ -25,6 +25,7 @@ _PUBLIC = {
     "discover": ["DiscreteScore", "load_order"],
     "report": ["python_code", "write_report"],
     "metrics": ["Evaluation", "F1", "evaluate", "f1", "shd", "sid"],
+    "studies": ["STUDIES", "ResultFile", "Setting", "Study", "check_rows", "gains", "make_study", "read_results", "run_setting", "run_study", "spoiled_order"],
     "figures": ["order_layout", "plot_dag", "plot_elimination", "plot_measures", "plot_order", "plot_precedence", "plot_simplex", "plot_step", "plot_two_orders", "use_style"],
 }
 _MODULE_OF = {name: module for module, names in _PUBLIC.items() for name in names}

@@ -249,6 +249,46 @@ def _demo(args) -> int:
     print(f"picture of the elimination: {args.plot}" + (f"; result: {args.out}" if args.out else ""))
     return 0
 
+# %% ../nbs/40_cli.ipynb #ada89593
+class _Count:
+    "A line on standard error that says how far a study is; at most every tenth of a second, and silent where standard error is not a terminal."
+    def __init__(self): self.last, self.done, self.total = 0., 0, 0
+    def __call__(self, progress) -> None:
+        import time
+        self.done, self.total = progress.done, progress.total
+        if not sys.stderr.isatty() or time.monotonic() - self.last < .1 and self.done < self.total: return
+        self.last = time.monotonic()
+        print(f"\r{progress!s:<60}", end="\n" if self.done == self.total else "", file=sys.stderr, flush=True)
+
+
+def _study(args) -> int:
+    "Run one of the studies."
+    from discrete_score.studies import make_study, run_study
+    study, shown = make_study(args.name, full=args.full, seed=args.seed), _Count()
+    path, parts = args.out or f"{args.name}.csv", [f"({args.only})"] if args.only else []
+    if args.degree is not None: parts.append(f"degree == {args.degree:g}")
+    typed = f"{args.name} --seed {args.seed}" + " --full"*args.full + "".join(f' --only "{part}"' for part in parts)
+    try:
+        table = run_study(study, path, args.jobs, backend=args.backend, scheduler=args.scheduler, only=" and ".join(parts) or None, resume=args.resume, retry=args.retry, progress=shown, command=typed)
+    except KeyboardInterrupt:
+        print(f"discrete-score: interrupted after {shown.done} rows of this run; go on with --resume", file=sys.stderr)
+        return 130
+    print(f"{path}: {len(table)} rows, {(table.failure != '').sum()} without a result")
+    return 0
+
+# %% ../nbs/40_cli.ipynb #bcba06fb
+def _add_study(parser) -> None:
+    "Options of `study`."
+    parser.add_argument("name", help="er, sf, real, limits, imperfect or samples")
+    parser.add_argument("--degree", type=float, help="only graphs with this expected degree")
+    parser.add_argument("--only", metavar="CONDITION", help="only rows that meet a condition, for example \"d<=20\"")
+    parser.add_argument("--full", action="store_true", help="all sizes and all datasets: hours")
+    parser.add_argument("--resume", action="store_true", help="go on with a file that has rows already")
+    parser.add_argument("--retry", action="store_true", help="with --resume: compute rows again that failed")
+    parser.add_argument("--jobs", type=int, default=1, help="processes; -1: one per core (default: 1)")
+    parser.add_argument("--backend", default="loky", help="of joblib, for --jobs (default: loky)")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="use the workers of this Dask scheduler, as tcp://host:8786")
+
 # %% ../nbs/40_cli.ipynb #e922763a
 def _parser() -> argparse.ArgumentParser:
     "All commands and their options."
@@ -257,10 +297,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
-    def command(name, run, text, out):
+    def command(name, run, text, out, seed=0):
         sub = commands.add_parser(name, help=text, description=text)
         sub.set_defaults(run=run)
-        sub.add_argument("--seed", type=_count, default=0, help="seed of everything random (default: 0)")
+        sub.add_argument("--seed", type=_count, default=seed, help=f"seed of everything random (default: {seed})")
         sub.add_argument("-o", "--out", metavar="FILE", help=out)
         return sub
 
@@ -281,6 +321,7 @@ def _parser() -> argparse.ArgumentParser:
     prior = command("check-prior", _check_prior, "Does Condition 3 hold under a Dirichlet prior (Proposition 1)?", "write the verdict of every edge as JSON")
     _add_network(prior)
     prior.add_argument("--alpha0", type=float, default=1000., help="equivalent sample size of the prior (default: 1000)")
+    _add_study(command("study", _study, "Run one of the studies of this project, or the part of it that a file lacks.", "result file (default: NAME.csv)", seed=100))
     return parser
 
 
@@ -295,7 +336,7 @@ def _add_order(parser) -> None:
 # %% ../nbs/40_cli.ipynb #ea557d15
 _SHELL = [(r"`missing='(\w+)'`", r"--missing \1"), (r"`bins=\{'([^']*)': (\d+)\}`", r"--bins '\1=\2'"), (r"`bins=\{'([^']*)': \[edges\]\}`", r"--bins '\1=EDGE,EDGE,...'"),
           (r"`sep=('[^']*')`", r"--sep \1"), (r"`identifiers='keep'`", "--keep-identifiers"), (r"Pass `encoding`, e.g. '([\w-]+)' or '([\w-]+)'", r"Pass --encoding \1 or --encoding \2"),
-          (r"; or, if it is a category, declare it: `df\['([^']*)'\]\.astype\('category'\)`", r"; or, if it is a category, pass --text '\1'"), (r"`na=", "`--na "), (r"Drop it", "Leave it out with --drop")]
+          (r"; or, if it is a category, declare it: `df\['([^']*)'\]\.astype\('category'\)`", r"; or, if it is a category, pass --text '\1'"), (r"`na=", "`--na "), (r"Drop it", "Leave it out with --drop"), (r"pass `resume=True`", "pass --resume")]
 
 
 def _for_shell(message: str) -> str:
