@@ -31,6 +31,12 @@ def _listing(items, limit=5):
     return shown + (f" and {len(items) - limit} more" if len(items) > limit else "")
 
 
+def _writable(text):
+    "Can UTF-8 hold this text? Not if half of a pair of code units is missing."
+    try: return bool(text.encode()) or True
+    except UnicodeEncodeError: return False
+
+
 def _columns(names, verb="has", verbs="have"):
     "Subject and verb for one column or several."
     names = list(names)
@@ -44,6 +50,8 @@ def _check_names(names):
         if not isinstance(name, str):
             raise TypeError(f"column names must be strings; got {name!r} of type `{type(name).__name__}`. "
                             "Rename first: `df.columns = [f'x{c}' for c in df.columns]`.")
+    broken = [name for name in names if not _writable(name)]
+    if broken: raise ValueError(f"column {broken[0]!r} has a name with half a character (a lone surrogate), which no file can hold. Rename it.")
     if any(not name.strip() for name in names):
         raise ValueError(f"column {[not name.strip() for name in names].index(True) + 1} of {len(names)} has no name. "
                          "Name it; if it is an index that pandas saved, leave it out by `columns=[...]` or write with `index=False`.")
@@ -105,7 +113,7 @@ def _check_weights(weights, n):
     weights = np.array(weights, dtype=float)
     bad = np.flatnonzero(~np.isfinite(weights) | (weights < 0))
     if len(bad): raise ValueError(f"weights must be finite and not negative; got {weights[bad[0]]} in row {bad[0]}.")
-    if not weights.sum() > 0: raise ValueError("the weights sum to 0; at least one row must count.")
+    if not weights.sum() > 0: raise ValueError("the weights sum to 0, all are zero; at least one row must count.")
     weights.setflags(write=False)
     return weights
 
@@ -387,16 +395,19 @@ def _as_frame(data, names):
 
 
 def _array_frame(data, names):
+    if hasattr(data, "toarray"): raise TypeError(f"sparse input is not supported; got `{type(data).__name__}`. Pass `data.toarray()`.")
     if not hasattr(data, "__array__") or isinstance(data, np.ma.MaskedArray):
         raise TypeError(f"expected a DataFrame, an integer array or a Table; got `{type(data).__name__}`. "
                         + ("Read a file with `read_table`." if isinstance(data, (str, os.PathLike)) else "Convert it: `pd.DataFrame(data)`."))
     array = np.asarray(data)
     if array.ndim != 2: raise ValueError(f"expected an array with 2 dimensions, rows and columns; got shape {array.shape}.")
+    if not array.shape[1]: raise ValueError(f"the table has no columns: 0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")
+    if array.dtype.kind == "c": raise ValueError("Complex data not supported: categories are labels or whole numbers. Turn the numbers into text, or bin their parts.")
     names = [f"x{j}" for j in range(array.shape[1])] if names is None else list(names)
     if len(names) != array.shape[1]: raise ValueError(f"expected {array.shape[1]} names, one per column; got {len(names)}.")
     negative = (array < 0).any(axis=0) if array.dtype.kind in "if" else np.zeros(array.shape[1], bool)
     if negative.any():
-        raise ValueError(f"{_columns(np.array(names)[negative])} negative codes (down to {array[:, negative].min()}); codes start at 0. "
+        raise ValueError(f"Negative values in data: {_columns(np.array(names)[negative])} negative codes (down to {array[:, negative].min()}); codes start at 0. "
                          "If -1 stands for missing cells, put them as missing values into a DataFrame.")
     return pd.DataFrame(array, columns=names)
 
@@ -424,7 +435,7 @@ def _apply_missing(frame, weights, missing):
     if missing == "state" or not len(counts): return frame, weights, 0
     where = ", ".join(f"`{name}` ({count})" for name, count in counts.head(5).items()) + f" and {len(counts) - 5} more" * (len(counts) > 5)
     if missing == "error":
-        raise ValueError(f"missing cells in {where}. Pass `missing='drop'` to leave out these rows, or `missing='state'` "
+        raise ValueError(f"missing cells in {where}: None or NaN. Pass `missing='drop'` to leave out these rows, or `missing='state'` "
                          "to make missing a state of its own.")
     keep = ~holes.any(axis=1).to_numpy()
     if not keep.any(): raise ValueError(f"every row has a missing cell ({where}), so `missing='drop'` leaves none. Drop columns, or use `missing='state'`.")
@@ -519,6 +530,7 @@ def as_table(
     columns = [_missing_state(c) for c in _encode_all(frame, weights, {} if bins is None else bins)]
     total = len(frame) if weights is None else max(len(frame), weights.sum())
     columns, odd = _apply_unused(columns, unused, total)
+    if len(frame) == 1 and total == 1: raise ValueError("the table has one row (n_samples = 1), so that every column has 1 level; a variable needs at least 2. Get more rows.")
     _check_levels([c.name for c in columns], [c.labels for c in columns])
     if identifiers == "error": _check_identifiers(columns, total)
     if odd and unused == "warn": warnings.warn(f"{_columns(odd)} declared states that never occur; they are left out (see `unused`).", stacklevel=2)
