@@ -22,11 +22,12 @@ _PUBLIC = {
     "search": ["best_network", "ges"],
     "guide": ["Agreement", "ClassGuide", "EvidenceGuide", "agreement", "coin_order", "explain", "guided_order", "marginal_order", "pick_measure", "random_order"],
     "baselines": ["BASELINES", "Learned", "extension", "learn"],
+    "diagnosis": ["Diagnosis", "TESTS", "algorithm_2", "choose_measure", "diagnose", "implied_dag", "order_evidence"],
     "discover": ["DiscreteScore", "load_order"],
     "report": ["python_code", "write_report"],
     "metrics": ["Evaluation", "F1", "evaluate", "f1", "shd", "sid"],
     "studies": ["STUDIES", "ResultFile", "Setting", "Study", "check_rows", "gains", "make_study", "read_results", "run_setting", "run_study", "spoiled_order"],
-    "figures": ["order_layout", "plot_dag", "plot_elimination", "plot_measures", "plot_order", "plot_precedence", "plot_simplex", "plot_step", "plot_two_orders", "use_style"],
+    "figures": ["order_layout", "plot_dag", "plot_elimination", "plot_in_degrees", "plot_measures", "plot_order", "plot_precedence", "plot_simplex", "plot_step", "plot_two_orders", "use_style"],
 }
 _MODULE_OF = {name: module for module, names in _PUBLIC.items() for name in names}
 __all__ = ["__version__", *_MODULE_OF]

@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['PALETTE', 'EDGE_STYLES', 'use_style', 'plot_elimination', 'plot_step', 'plot_order', 'plot_precedence',
-           'plot_measures', 'plot_two_orders', 'plot_simplex', 'Layout', 'order_layout', 'edge_kinds', 'plot_dag']
+           'plot_measures', 'plot_two_orders', 'plot_simplex', 'Layout', 'order_layout', 'edge_kinds', 'plot_dag',
+           'plot_in_degrees']
 
 # %% ../nbs/33_figures.ipynb #e93f0311
 from collections.abc import Callable, Mapping, Sequence
@@ -391,3 +392,20 @@ def _edge_legend(ax, kinds):
     handles = [Line2D([], [], color=PALETTE[c], linestyle=s, marker=m, markerfacecolor="white", markersize=5, linewidth=1.3, label=f"{kinds.count(kind)} {kind}")
                for kind, (c, s, m) in EDGE_STYLES.items() if kind in kinds]
     ax.legend(handles=handles, loc="upper center", bbox_to_anchor=(.5, 0), ncols=min(3, len(handles)), handlelength=3.2, columnspacing=1., borderaxespad=.1)
+
+# %% ../nbs/33_figures.ipynb #38766b1d
+def plot_in_degrees(
+    in_degrees: pd.Series, # Number of parents of every column, in the order given
+    ax=None, # Axes to draw on; a new figure if None
+    *, max_in_degree: int = 3, # Parents that a column has at most, as far as is known
+): # The axes
+    "Draw the in-degrees that an order implies; columns above the maximum are marked."
+    import matplotlib.pyplot as plt
+    d, above = len(in_degrees), in_degrees.to_numpy() > max_in_degree
+    if ax is None: _, ax = plt.subplots(figsize=(max(5, 1 + .2*d), 3))
+    ax.bar(range(d), in_degrees, color=[PALETTE["red" if a else "blue"] for a in above], hatch=["//" if a else "" for a in above], edgecolor="white", linewidth=0)
+    ax.axhline(max_in_degree + .5, color=PALETTE["black"], linestyle="--", linewidth=1)
+    ax.set_xticks(range(d), in_degrees.index, rotation=90, fontsize=6 if d > 25 else 8)
+    ax.set(xlabel="column, in the order given", ylabel="parents", ylim=(0, max(in_degrees.max(), max_in_degree + 1) + .5), title=f"{int(above.sum())} of {d} columns have more than {max_in_degree} parents")
+    ax.grid(False, axis="x")
+    return ax
