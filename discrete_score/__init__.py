@@ -23,6 +23,7 @@ _PUBLIC = {
     "guide": ["Agreement", "ClassGuide", "EvidenceGuide", "agreement", "coin_order", "explain", "guided_order", "marginal_order", "pick_measure", "random_order"],
     "baselines": ["BASELINES", "Learned", "extension", "learn"],
     "diagnosis": ["Diagnosis", "TESTS", "algorithm_2", "choose_measure", "diagnose", "implied_dag", "order_evidence"],
+    "dag": ["DagResult", "EdgeConfidence", "dag_from_order", "edge_confidence", "load_dag"],
     "discover": ["DiscreteScore", "load_order"],
     "report": ["python_code", "write_report"],
     "metrics": ["Evaluation", "F1", "evaluate", "f1", "shd", "sid"],

@@ -6,7 +6,7 @@
 __all__ = ['orient', 'prune', 'Inserted', 'insert', 'parents', 'parents_score', 'DagResult', 'own_score', 'dag_from_order',
            'EdgeConfidence', 'edge_confidence', 'load_dag']
 
-# %% ../nbs/23_dag.ipynb #fb891851
+# %% ../nbs/23_dag.ipynb #3398ca8a
 import json, os
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 import numpy as np
 import pandas as pd
-from .baselines import OrdinalFamilies, extension, learn
+from .baselines import BASELINES, OrdinalFamilies, extension, learn
 from .data import Table, as_table
 from .families import Families, SparseBDeu, _hashes, _reach, families_of
 from .graphs import check_dag, check_order, check_pdag, edge_list, full_dag
@@ -24,14 +24,15 @@ from .methods import patch
 from .metrics import evaluate
 from .order import _resample
 
-# %% ../nbs/23_dag.ipynb #f62c9138
+# %% ../nbs/23_dag.ipynb #9dc5f227
 def orient(
     pdag: Any, # DAG or PDAG, for instance the CPDAG that a learner found
     order: Iterable[Hashable], # Names or indices, roots first
     *, names: Sequence[Hashable] | None = None, # Node names, if `order` holds names
+    is_class: bool = True, # Does `pdag` stand for an equivalence class? If not (GAM), any undirected edge may follow the order
 ) -> np.ndarray: # DAG with all edges of `pdag`
     "The network of the class of `pdag` that follows `order` wherever the class allows it."
-    return extension(pdag, order, names=names)
+    return extension(pdag, order, names=names, is_class=is_class)
 
 # %% ../nbs/23_dag.ipynb #ad111e79
 def prune(
@@ -157,14 +158,15 @@ def _check_result(result) -> None:
     if shares.shape != (d, d) or not ((shares >= 0) & (shares <= 1)).all(): raise ValueError(f"`confidence` must hold shares between 0 and 1, shape {(d, d)}; got shape {shares.shape}.")
     object.__setattr__(result, "confidence", shares)
 
-# %% ../nbs/23_dag.ipynb #f85762a4
+# %% ../nbs/23_dag.ipynb #1a747712
 @patch
 def stages(self: DagResult,
     truth: Any = None, # True DAG, to judge each stage
     *, n_blind: int = 20, # Random members of the class to average over, for what the learner is worth without an order
 ) -> pd.DataFrame: # One row per stage
     "What each stage left: the learner alone, oriented by the order, and the result."
-    rows = [] if self.base_graph is None else [("alone", [extension(self.base_graph, names=self.names, seed=s) for s in range(n_blind)]), ("oriented", [self.oriented])]
+    blind = lambda seed: extension(self.base_graph, names=self.names, is_class=BASELINES[self.base].is_class, seed=seed)
+    rows = [] if self.base_graph is None else [("alone", [blind(s) for s in range(n_blind)]), ("oriented", [self.oriented])]
     rows = [(stage, _mean_row(graphs, self, truth)) for stage, graphs in [*rows, (self.strategy, [self.dag])]]
     return pd.DataFrame([row for _, row in rows], index=pd.Index([stage for stage, _ in rows], name="stage"))
 
@@ -177,20 +179,19 @@ def _mean_row(graphs, result, truth) -> dict:
         for row, judged in zip(rows, (evaluate(g, truth, names=result.names) for g in graphs)): row |= {"SHD": judged.shd, "SID": judged.sid, "skeleton F1": judged.f1.skeleton, "direction F1": judged.f1.direction}
     return pd.DataFrame(rows).mean().to_dict()
 
-# %% ../nbs/23_dag.ipynb #067e5e4a
+# %% ../nbs/23_dag.ipynb #77268f53
 def own_score(
     table: Table, # Rows to learn from
     base: str, # Name of a learner, see `31_baselines`
     settings: Mapping[str, Any] | None = None, # Its settings; the defaults if None
 ) -> Families | None: # None if the learner has no score
     "The score that a learner optimises."
-    from discrete_score.baselines import BASELINES
     settings = (BASELINES[base].options if base in BASELINES else {}) | dict(settings or {})
     if base == "ordcd": return OrdinalFamilies(table, link=settings["link"], ridge=settings["ridge"])
     score = {"bic-d": "bic", "bdeu": "bdeu:10"}.get(settings.get("score"), settings.get("score")) if base == "pgmpy" else settings.get("score")
     return None if score is None else families_of(table, score)
 
-# %% ../nbs/23_dag.ipynb #2264b434
+# %% ../nbs/23_dag.ipynb #8243c011
 def dag_from_order(
     data: pd.DataFrame | np.ndarray | Table, # A table of categories
     order: Iterable[Hashable], # Column names, roots first
@@ -211,7 +212,7 @@ def dag_from_order(
     if strategy == "parents": return _from_predecessors(table, order, score, max_parents, seed)
     found = learn(table, base, seed=seed, **options)
     settings = {**found.settings, "seed": seed, "score": str(getattr(score, "rule", found.settings.get("score")))}
-    result = DagResult(prune(found.graph, order, names=table.names), table.names, order, base, strategy, settings, found.graph, orient(found.graph, order, names=table.names))
+    result = DagResult(prune(found.graph, order, names=table.names), table.names, order, base, strategy, settings, found.graph, found.dag(order))
     if strategy == "insert": return _with_insertions(result, own_score(table, base, found.settings) if score is None else score, max_parents, seed)
     if not inside: return replace(result, settings=settings | {"inside": False})
     return replace(result, dag=prune(learn(table, base, order=order, seed=seed, **options).graph, order, names=table.names), settings=settings | {"inside": True})

@@ -313,7 +313,7 @@ def edge_kinds(
         else: found.append((i, j, "right" if truth[i, j] else "reversed"))
     return found + [(i, j, "missing") for i, j in np.argwhere(truth & ~graph & ~graph.T).tolist()]
 
-# %% ../nbs/33_figures.ipynb #2dab1b4a
+# %% ../nbs/33_figures.ipynb #9d3b7add
 def plot_dag(
     dag: np.ndarray, # DAG or PDAG
     names: Sequence[str] | None = None, # Node names; indices if None
@@ -331,8 +331,8 @@ def plot_dag(
     if layout is None: layout = order_layout(dag if truth is None else dag | truth, order)
     at, x = layout.places * [1, -.62], np.vstack([layout.places, *layout.routes.values()])[:, 0]
     if ax is None: _, ax = plt.subplots(figsize=(max(5, .8 * np.ptp(x) + 1), max(3, .8 * np.ptp(at[:, 1]) + 1)))
-    ax.set(xlim=(x.min() - .5, x.max() + .5), ylim=(at[:, 1].min() - .35, at[:, 1].max() + .25), xticks=[], yticks=[], title=title)
-    ax.set_aspect("equal", adjustable="datalim")
+    ax.set(xticks=[], yticks=[], title=title, xmargin=0, ymargin=0, aspect="equal", adjustable="datalim")
+    ax.update_datalim([(x.min() - .5, at[:, 1].min() - .35), (x.max() + .5, at[:, 1].max() + .25)])
     ax.spines[:].set_visible(False)
     kinds, small = edge_kinds(dag, truth), len(dag) > 25
     for i, j, kind in kinds:

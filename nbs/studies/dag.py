@@ -24,7 +24,7 @@ import numpy as np
 
 import discrete_score as ds
 from discrete_score.baselines import learn
-from discrete_score.dag import insert, orient, own_score, parents, parents_score, prune
+from discrete_score.dag import insert, own_score, parents, parents_score, prune
 from discrete_score.families import families_of
 from discrete_score.graphs import skeleton, topological_order
 from discrete_score.guide import random_order
@@ -74,7 +74,7 @@ def judge(name, seed):
         for k in range(20): add("none", base, "blind", alone.dag(seed=k))
         score = own_score(table, base)
         for kind, order in orders.items():
-            oriented = orient(alone.graph, order, names=table.names)
+            oriented = alone.dag(order)
             add(kind, base, "oriented", oriented)
             add(kind, base, "prune", prune(alone.graph, order, names=table.names))
             add(kind, base, "inside", learn(table, base, order=order).graph)
