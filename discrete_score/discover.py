@@ -5,9 +5,10 @@
 # %% auto #0
 __all__ = ['DiscreteScore', 'fingerprint', 'write_text', 'write_json', 'load_order']
 
-# %% ../nbs/24_discover.ipynb #f554b462
+# %% ../nbs/24_discover.ipynb #64def9dc
 import copy, hashlib, json, os, platform, stat, uuid
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from numbers import Integral
 from pathlib import Path
@@ -113,7 +114,7 @@ def _earlier(resume: "DiscreteScore", table: Table) -> OrderResult:
     if resume.fingerprint_ != fingerprint(table): raise ValueError("cannot resume: the earlier search was on another table (other rows, columns or states).")
     return resume.result_
 
-# %% ../nbs/24_discover.ipynb #b6875461
+# %% ../nbs/24_discover.ipynb #996d1fb9
 @patch
 def _keep(self: DiscreteScore, result: OrderResult, table: Table, estimator, guide=None) -> DiscreteScore:
     "Set the fitted attributes."
@@ -121,7 +122,8 @@ def _keep(self: DiscreteScore, result: OrderResult, table: Table, estimator, gui
     self.n_rows_, self.notes_, self.measure_, self.fingerprint_ = table.total, table.notes, result.measure, fingerprint(table)
     self.feature_names_in_, self.n_features_in_ = np.array(table.names, dtype=object), table.d
     self.partial_order_ = np.zeros((table.d, table.d), dtype=bool) if guide is None else guide.partial_order()
-    self.agreement_ = self.edges_ = None
+    self.agreement_ = self.edges_ = self.dag_ = None
+    self._table = table
     if guide is not None and result.complete and estimator is not None: self._judge()
     return self._expose()
 
@@ -205,6 +207,45 @@ def bootstrap(self: DiscreteScore,
     "Repeat the search on resampled tables."
     table = as_table(X, weights=sample_weight, missing=self.missing, bins=self.bins, unused=self.unused, identifiers=self.identifiers)
     return _resampled(_Search(self), table, n, method=method, n_jobs=n_jobs, seed=self.seed)
+
+# %% ../nbs/24_discover.ipynb #eead9b21
+class _Graph:
+    "Order and graph of a table under given settings; an object, so that worker processes can receive it."
+    def __init__(self, model: DiscreteScore, options: Mapping): self.search, self.options = _Search(model), dict(options)
+    def __call__(self, table: Table):
+        from discrete_score.dag import dag_from_order
+        return dag_from_order(table, self.search(table), **self.options)
+
+
+@patch
+def dag(self: DiscreteScore,
+    base: str = "ges", # Structure learner, see `31_baselines`
+    strategy: str = "insert", # What the order does: "insert", "prune" or "parents"
+    *, X: pd.DataFrame | np.ndarray | Table | None = None, # The table, if this object was loaded from a file
+    sample_weight: str | np.ndarray | None = None, # How often each row of `X` was seen
+    bootstrap: int = 0, # Half-samples on which order and graph are found anew, for how sure each arrow is
+    n_jobs: int = 1, # Processes for `bootstrap`, as in joblib
+    **options, # Of `dag_from_order`, and of the learner
+): # `DagResult`, also kept as `dag_`
+    "The graph that the order and a structure learner give together."
+    from discrete_score.dag import dag_from_order, edge_confidence
+    table, options = self._same_table(X, sample_weight), {"base": base, "strategy": strategy, "seed": self.seed} | options
+    found = dag_from_order(table, self.order_, **options)
+    if bootstrap: found = replace(found, confidence=edge_confidence(_Graph(self, options), table, bootstrap, n_jobs=n_jobs, seed=self.seed).shares)
+    self.dag_ = found
+    return found
+
+# %% ../nbs/24_discover.ipynb #dcb0b304
+@patch
+def _same_table(self: DiscreteScore, X, sample_weight) -> Table:
+    "The table of the order: the one that was fitted, or `X` if it is the same."
+    self._check_fitted()
+    if not self.result_.complete: raise ValueError(f"the order is not complete: {len(self.order_)} of {self.n_features_in_} columns are placed. Go on with `fit(..., resume=...)`.")
+    if X is None and self._table is None: raise ValueError("this result was loaded from a file, which holds no rows; pass the table as `X`.")
+    if X is None: return self._table
+    table = as_table(X, weights=sample_weight, missing=self.missing, bins=self.bins, unused=self.unused, identifiers=self.identifiers)
+    if fingerprint(table) != self.fingerprint_: raise ValueError("`X` is not the table that this order was found on (other rows, columns or states); use `dag_from_order` to combine an order with another table.")
+    return table
 
 # %% ../nbs/24_discover.ipynb #efebdeac
 @patch
@@ -321,7 +362,7 @@ def _check_partial(before: np.ndarray) -> None:
     if (before & before.T).any(): raise ValueError("the compelled pairs contradict each other")
     if ((before.astype(int) @ before.astype(int) > 0) & ~before).any(): raise ValueError("compelled pairs are missing: i before j and j before k, but not i before k")
 
-# %% ../nbs/24_discover.ipynb #e16344f7
+# %% ../nbs/24_discover.ipynb #05af50f7
 _EDGE_COLUMNS = ["from", "to", "decided_by", "margin", "answer"]
 
 
@@ -365,6 +406,7 @@ def _rebuild(content: Mapping, Schema) -> DiscreteScore:
     if not (isinstance(model.n_rows_, (int, float)) and model.n_rows_ > 0): raise ValueError(f"the number of rows is {model.n_rows_!r}")
     if not all(isinstance(text, str) for text in (model.measure_, model.fingerprint_, *model.notes_)): raise ValueError("measure, table and notes must be text")
     model.agreement_ = None if content["agreement"] is None else Agreement(**content["agreement"])
+    model.dag_, model._table = None, None
     model.edges_ = None if content["edges"] is None else pd.DataFrame(content["edges"], columns=_EDGE_COLUMNS).astype({"margin": float})
     if model.edges_ is not None and not {*model.edges_["from"], *model.edges_["to"]} <= set(names): raise ValueError("an edge names a column that the table does not have")
     return model._expose()
