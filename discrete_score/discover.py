@@ -319,7 +319,7 @@ def _label_texts(labels: Sequence) -> list:
     return [f"{label} ({type(given).__name__}, state {k})" if taken(k) else label for k, (label, given) in enumerate(zip(found, labels))]
 
 
-_STEP_FIELDS = ("step", "leaf", "value", "standard_error", "runner_up", "margin", "candidates", "values", "standard_errors", "remaining", "evidence_cost", "n_vetoed")
+_STEP_FIELDS = ("step", "leaf", "value", "standard_error", "runner_up", "margin", "candidates", "values", "standard_errors", "remaining", "evidence_cost", "vetoed")
 
 
 @patch
@@ -371,6 +371,7 @@ def _read_step(row: Mapping) -> Step:
     row = {key: row[key] for key in _STEP_FIELDS}
     row |= {key: float(row[key]) for key in ("value", "standard_error", "margin", "evidence_cost")}
     row |= {key: tuple(row[key]) for key in ("candidates", "remaining")}
+    row["vetoed"] = tuple((name, float(cost)) for name, cost in row["vetoed"])
     return Step(**row | {key: np.array(row[key], dtype=float) for key in ("values", "standard_errors")})
 
 

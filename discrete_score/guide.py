@@ -6,7 +6,7 @@
 __all__ = ['AUTO_MEASURES', 'choose_sample_size', 'Verdict', 'EvidenceGuide', 'ClassGuide', 'guided_order', 'Agreement',
            'agreement', 'explain', 'Picked', 'pick_measure', 'random_order', 'marginal_order', 'Coin', 'coin_order']
 
-# %% ../nbs/21_guide.ipynb #c4ff3c96
+# %% ../nbs/21_guide.ipynb #9c4c3143
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from .measures import UnprovenMeasureWarning, as_measure
 from .methods import patch
 from .order import Knowledge, OrderResult, _margin, as_knowledge, causal_order
 from .score import ScoreEstimator
-from .search import Ordering, as_mask, best_ordering
+from .search import Ordering, ParentSets, as_mask, best_ordering
 
 # %% ../nbs/21_guide.ipynb #2ab53b7e
 def choose_sample_size(
@@ -45,21 +45,22 @@ class Verdict:
     cost: float # Change of the evidence if it is the last of those that remain; 0 for a true sink, in theory
     vetoed: tuple[tuple[int, float], ...] = () # Columns refused before it, with what they would cost at the least
 
-# %% ../nbs/21_guide.ipynb #a121231d
+# %% ../nbs/21_guide.ipynb #272c33c5
 class EvidenceGuide:
     "Lets a leaf through if the evidence for the remaining columns does not fall."
     def __init__(self,
         score: str = "bdeu", # Score of a network: "bdeu" chooses its equivalent sample size from the data, "bdeu:10" fixes it; or "bic"
         *,
         tolerance: float = .1, # A leaf may cost this many nats times the log of the number of rows; `np.inf` is the paper's Algorithm 1
-        firmness: float = 1., # An arrow counts as compelled if its reversal costs more than this times the log of the number of rows
+        firmness: float = .5, # An arrow counts as compelled if its reversal costs more than this times the log of the number of rows
+        confirm: bool = True, # Must each half of the rows confirm what counts as compelled?
         patience: int = 2, # Of the network search, see `best_network`
         seed: int = 0, # Settles ties and draws of the search
     ):
         as_score(score)
-        self.score, self.tolerance, self.firmness, self.patience, self.seed = score, tolerance, firmness, patience, seed
+        self.score, self.tolerance, self.firmness, self.confirm, self.patience, self.seed = score, tolerance, firmness, confirm, patience, seed
 
-# %% ../nbs/21_guide.ipynb #090e8ed3
+# %% ../nbs/21_guide.ipynb #3ff7ec80
 @patch
 def fit(self: EvidenceGuide,
     table: Table | pd.DataFrame | np.ndarray, # Rows to learn from
@@ -76,7 +77,7 @@ def fit(self: EvidenceGuide,
     self.ordering_ = best_ordering(families, start, allowed=allowed, patience=self.patience, seed=self.seed)
     log, self.score_ = np.log(table.total), families.rule
     self.tau_, self.firm_ = self.tolerance*log, self.firmness*log
-    self._now, self._known = self.ordering_, {}
+    self._now, self._known, self._allowed, self._arrows = self.ordering_, {}, allowed, None
     return self
 
 # %% ../nbs/21_guide.ipynb #6fbb3087
@@ -161,26 +162,97 @@ def _least(self: EvidenceGuide, vetoed):
     self._leave(leaf, tested[leaf][1])
     return Verdict(leaf, tested[leaf][0], tuple((v, c) for v, c in vetoed if v != leaf))
 
-# %% ../nbs/21_guide.ipynb #0396cb68
+# %% ../nbs/21_guide.ipynb #6dde3d1e
+def _mix(x):
+    "Spread 64-bit numbers (the finaliser of splitmix64)."
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)): x = (x ^ (x >> np.uint64(shift)))*np.uint64(factor)
+    return x ^ (x >> np.uint64(31))
+
+
+def _row_keys(columns, n_states, counts, names):
+    "A number per row that depends on what the row has in common with others, not on positions and codes."
+    weight, tags = np.round(counts.astype(float), 6).view(np.uint64), _hashes(names, 0)
+    colours = [_mix(tag ^ _mix(np.round(np.bincount(c, counts, minlength=m), 6).view(np.uint64))) for c, m, tag in zip(columns, n_states, tags)]
+    rows = lambda: sum(colour[c] for colour, c in zip(colours, columns))
+    seen = _mix(rows() ^ _mix(weight))
+    for c, colour in zip(columns, colours): np.add.at(colour, c, seen)
+    colours = [_mix(colour) for colour in colours]
+    return rows()
+
+# %% ../nbs/21_guide.ipynb #e565bbd2
+def _halves(families, seed):
+    "Two random halves of the rows as columns and weights."
+    counter = families.counter
+    code, size = counter.configs(tuple(range(counter.d)))
+    counts, first = counter._bincount(code, size), np.zeros(size, dtype=int)
+    first[code] = np.arange(counter.n)
+    first, counts = first[counts > 0], counts[counts > 0]
+    columns = counter.columns[:, first]
+    order, rng = np.argsort(_row_keys(columns, counter.n_states, counts, families.names), kind="stable"), np.random.default_rng(seed)
+    columns, counts = columns[:, order], counts[order]
+    one = rng.multivariate_hypergeometric(counts, int(counter.total)//2, method="marginals") if counter.whole else counts*rng.integers(0, 2, len(counts))
+    return [(columns[:, part > 0].T, part[part > 0]) for part in (one, counts - one)]
+
+# %% ../nbs/21_guide.ipynb #fa793a98
+class _Half:
+    "One half of the rows under the guide's score and under qNML."
+    def __init__(self, families, codes, weights, best, allowed):
+        self.first = Families(codes, families.n_states, score=families.rule, weights=weights, names=families.names)
+        self.second, self.best, self.network = self.first.with_score("qnml"), best, best.network
+        self.sets = ParentSets(self.second, allowed=allowed, seed=best.sets.seed)
+        self.slack, self.enough = 10*self.first.tolerance, np.log(families.d)
+
+    def worth(self, i, j):
+        "What dropping the arrow costs."
+        parents = np.flatnonzero(self.network[:, j]).tolist()
+        return self.first.score(j, parents) - self.first.score(j, [p for p in parents if p != i])
+
+    def losses(self, turned):
+        "What another order costs here: under the first score, under the second, and under the second with the parents of what changed chosen anew."
+        net = turned.network
+        changed = np.flatnonzero((net != self.network).any(0)).tolist()
+        yield from (f.total(self.network, changed) - f.total(net, changed) for f in (self.first, self.second))
+        yield sum(self.chosen(self.best, c) - self.chosen(turned, c) for c in changed)
+
+    def chosen(self, ordering, c):
+        "Score of a column with parents chosen anew among its predecessors."
+        return self.sets.best(c, as_mask(ordering.order[:ordering.order.index(c)])).score
+
+    def confirms(self, i, j, turned):
+        "Does this half hold the arrow?"
+        if self.worth(i, j) <= self.enough: return False
+        return all(loss > need for loss, need in zip(self.losses(turned), (self.enough, self.slack, self.slack)))
+
+# %% ../nbs/21_guide.ipynb #611750b1
 @patch
-def margins(self: EvidenceGuide) -> pd.DataFrame: # One row per arrow of the class
-    "What turning each arrow of the class costs, firmest first."
-    rows = [(self.names_[i], self.names_[j], m, m > self.firm_) for (i, j), m in self.ordering_.margins.items()]
-    return pd.DataFrame(rows, columns=["from", "to", "margin", "compelled"]).sort_values("margin", ascending=False, ignore_index=True)
+def compelled(self: EvidenceGuide) -> list[tuple[int, int]]: # Pairs (tail, head)
+    "Arrows that the data compel: turning one costs more than `firm_`, and both halves of the rows confirm it."
+    if self._arrows is None:
+        best, families = self.ordering_, self.ordering_.sets.families
+        arrows = [arrow for arrow, margin in best.margins.items() if margin > self.firm_]
+        parts = _halves(families, self.seed) if self.confirm and arrows else []
+        if any(not len(weights) for _, weights in parts): arrows = []
+        for part in parts:
+            half = _Half(families, *part, best, self._allowed) if arrows else None
+            arrows = [(i, j) for i, j in arrows if half.confirms(i, j, best.turned[i, j])]
+        self._arrows = arrows
+    return list(self._arrows)
 
 
 @patch
 def partial_order(self: EvidenceGuide) -> np.ndarray: # Bool array: `[i, j]` is True where the data compel i before j
     "What comes before what because the data compel it."
     arrows = np.zeros((len(self.names_),)*2, dtype=bool)
-    for (i, j), margin in self.ordering_.margins.items(): arrows[i, j] = margin > self.firm_
+    for i, j in self.compelled(): arrows[i, j] = True
     return reachable(arrows)
 
-# %% ../nbs/21_guide.ipynb #2b918525
+# %% ../nbs/21_guide.ipynb #7fb4c5b5
 @patch
-def compelled(self: EvidenceGuide) -> list[tuple[int, int]]: # Pairs (tail, head)
-    "Arrows that the data compel: turning one costs more than `firm_`."
-    return [arrow for arrow, margin in self.ordering_.margins.items() if margin > self.firm_]
+def margins(self: EvidenceGuide) -> pd.DataFrame: # One row per arrow of the class
+    "What turning each arrow of the class costs, firmest first."
+    held = set(self.compelled())
+    rows = [(self.names_[i], self.names_[j], m, (i, j) in held) for (i, j), m in self.ordering_.margins.items()]
+    return pd.DataFrame(rows, columns=["from", "to", "margin", "compelled"]).sort_values("margin", ascending=False, ignore_index=True)
 
 # %% ../nbs/21_guide.ipynb #e51b2f2c
 class ClassGuide:

@@ -106,13 +106,17 @@ class Step:
     standard_errors: np.ndarray # Their standard errors
     remaining: tuple[str, ...] # The columns that remained, the leaf among them
     evidence_cost: float = float("nan") # Evidence that the removal cost, with a guide
-    n_vetoed: int = 0 # Candidates that the guide refused before this one
+    vetoed: tuple[tuple[str, float], ...] = () # Candidates that the guide refused before this one, each with the evidence it would have cost
 
     @property
     def n_candidates(self): return len(self.candidates)
+    @property
+    def n_vetoed(self): return len(self.vetoed)
+    @property
+    def veto_cost(self): return max((cost for _, cost in self.vetoed), default=float("nan"))
 
 # %% ../nbs/20_order.ipynb #8888f3f9
-_STEP_COLUMNS = ["step", "leaf", "value", "runner_up", "margin", "standard_error", "n_candidates", "evidence_cost", "n_vetoed"]
+_STEP_COLUMNS = ["step", "leaf", "value", "runner_up", "margin", "standard_error", "n_candidates", "evidence_cost", "n_vetoed", "veto_cost"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,11 +176,12 @@ def _step(estimator, guide, names, remaining, measure, relation, seed, number) -
     cost, vetoed = float("nan"), []
     if guide is not None:
         verdict = guide.accept(list(remaining), [remaining[k] for k in ranked])
-        leaf, cost, vetoed = remaining.index(verdict.leaf), float(verdict.cost), [remaining.index(v) for v, _ in verdict.vetoed]
-        ranked = [leaf, *(k for k in ranked if k != leaf and k not in vetoed)]
+        leaf, cost, vetoed = remaining.index(verdict.leaf), float(verdict.cost), [(names[v], float(c)) for v, c in verdict.vetoed]
+        refused = {v for v, _ in verdict.vetoed}
+        ranked = [leaf, *(k for k in ranked if k != leaf and remaining[k] not in refused)]
     first, second = ranked[0], ranked[1] if len(ranked) > 1 else None
     return Step(number, names[remaining[first]], float(values[first]), float(errors[first]), None if second is None else names[remaining[second]], _margin(values, errors, first, second),
-                tuple(names[remaining[k]] for k in free), values, errors, tuple(names[j] for j in remaining), cost, len(vetoed))
+                tuple(names[remaining[k]] for k in free), values, errors, tuple(names[j] for j in remaining), cost, tuple(vetoed))
 
 
 def _start(resume, names, measure, seed, relation) -> OrderResult:

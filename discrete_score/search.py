@@ -121,14 +121,15 @@ def _shrink(self: ParentSets, child, parents):
         parents, now = fewer[k], scores[k]
     return _remember(self._shrunk, (child, first), (float(now), parents), 2**18)
 
-# %% ../nbs/05a_search.ipynb #b0a20e95
+# %% ../nbs/05a_search.ipynb #c8d2ee59
 class Ordering:
     "An order in which every column has the best parents among its predecessors."
     def __init__(self,
         sets: ParentSets, # Answers what the best parents are
         order: Iterable[int], # Columns, roots first; it may leave columns out
     ):
-        self.sets, self.order, self.choices, self.margins, before = sets, [int(v) for v in order], {}, None, 0
+        self.sets, self.order, self.choices, before = sets, [int(v) for v in order], {}, 0
+        self.margins = self.turned = None
         for v in self.order:
             self.choices[v] = sets.best(v, before)
             before |= 1 << v
@@ -270,19 +271,19 @@ def compelled(self: Ordering) -> list[tuple[int, int]]: # Pairs (tail, head), in
     cpdag, hashes = dag_to_cpdag(self.network), self.sets.hashes
     return sorted(map(tuple, np.argwhere(cpdag & ~cpdag.T).tolist()), key=lambda a: (hashes[a[0]], hashes[a[1]]))
 
-# %% ../nbs/05a_search.ipynb #63ec162b
+# %% ../nbs/05a_search.ipynb #5934c455
 @patch
-def settle(self: Ordering) -> Ordering: # It scores at least as high and knows its `margins`
+def settle(self: Ordering) -> Ordering: # It scores at least as high and knows its `margins` and the orders with one arrow `turned`
     "Turn every compelled arrow; where that scores higher, go on from there."
-    now, margins, todo = self, {}, self.compelled()
+    now, margins, turned, todo = self, {}, {}, self.compelled()
     while todo:
         i, j = todo.pop()
         other = now.turn(i, j)
-        margins[i, j] = now.value - other.value
+        margins[i, j], turned[i, j] = now.value - other.value, other
         if margins[i, j] < -10*self.sets.families.tolerance:
-            now, margins = other.improve(), {}
+            now, margins, turned = other.improve(), {}, {}
             todo = now.compelled()
-    now.margins = margins
+    now.margins, now.turned = margins, turned
     return now
 
 # %% ../nbs/05a_search.ipynb #74006676
