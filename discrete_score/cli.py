@@ -6,7 +6,7 @@
 __all__ = ['main']
 
 # %% ../nbs/40_cli.ipynb #905c2653
-import argparse, sys
+import argparse, sys, time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -70,6 +70,18 @@ def _add_search(parser) -> None:
     parser.add_argument("--leaves", type=_listed, default=[], metavar="A,B,...", help="columns that come after all others")
 
 
+def _estimator(args):
+    "The estimator that the options name."
+    if args.estimator == "blanket":
+        if args.checkpoint or args.epochs: raise ValueError("--checkpoint and --epochs are for --estimator diffusion")
+        return "blanket"
+    if args.checkpoint and args.bootstrap: raise ValueError("--checkpoint keeps one training; leave it out with --bootstrap, which trains on every half-sample")
+    from dataclasses import replace
+    from discrete_score.diffusion import SETTINGS, DiffusionScore, show_progress
+    settings = replace(SETTINGS["default"], **({"epochs": args.epochs} if args.epochs else {}))
+    return DiffusionScore(settings=settings, seed=args.seed, checkpoint=args.checkpoint, progress=show_progress if sys.stderr.isatty() else None)
+
+
 def _knowledge(args) -> dict: return {"before": [tuple(pair) for pair in args.before], "tiers": args.tiers, "roots": args.roots, "leaves": args.leaves}
 
 # %% ../nbs/40_cli.ipynb #6ac4b71e
@@ -97,17 +109,16 @@ def _order(args) -> int:
     from discrete_score.discover import DiscreteScore, load_order
     _check_targets(args)
     table = _read(args)
-    model = DiscreteScore(measure=args.measure, guide=None if args.guide == "none" else args.guide, knowledge=_knowledge(args), missing=args.missing, seed=args.seed)
+    model = DiscreteScore(args.measure, _estimator(args), guide=None if args.guide == "none" else args.guide, knowledge=_knowledge(args), missing=args.missing, seed=args.seed)
     resume = load_order(args.resume) if args.resume else None
-    done, progress = [], _Progress(table.d)
-    try: model.fit(table, resume=resume, max_steps=args.max_steps, callback=lambda step: (done.append(step), progress(step))[1])
-    except KeyboardInterrupt: return _interrupted(args, model, table, resume, done)
+    kept, progress = _Kept(args, model, table, resume), _Progress(table.d)
+    try: model.fit(table, resume=resume, max_steps=args.max_steps, callback=lambda step: (kept(step), progress(step))[1])
+    except KeyboardInterrupt: return kept.interrupted()
     print(_show_order(model))
     for note in _remarks(model): print(f"discrete-score: note: {note}", file=sys.stderr)
     if args.out: model.save(args.out)
     if args.plot: _save_plot(model, args.plot)
-    if args.bootstrap: _show_stability(model.bootstrap(table, args.bootstrap, n_jobs=args.jobs))
-    return 0
+    return _stability(args, model, table) if args.bootstrap else 0
 
 # %% ../nbs/40_cli.ipynb #646bf130
 def _check_targets(args) -> None:
@@ -125,17 +136,34 @@ def _remarks(model) -> list[str]:
     return [*model.notes_, *vote, *([f"{left} columns are still to be placed before these"] if left else [])]
 
 # %% ../nbs/40_cli.ipynb #8b39a348
-def _interrupted(args, model, table, resume, done) -> int:
-    "Keep the steps that were made before Ctrl-C."
-    from discrete_score.measures import as_measure
-    from discrete_score.order import OrderResult
-    steps = (*(resume.result_.steps if resume is not None else ()), *done)
-    kept = ""
-    if args.out and args.measure != "auto":
-        model._keep(OrderResult(table.names, as_measure(args.measure).name, args.seed, steps), table, None).save(args.out)
-        kept = f"; go on with --resume {args.out}"
-    print(f"discrete-score: interrupted after {len(steps)} of {table.d} columns{kept}", file=sys.stderr)
-    return 130
+_EVERY = 5. # Seconds between writes of a search that is still going on
+
+
+class _Kept:
+    "Keeps the steps of a search in the result file while it goes on, so that Ctrl-C or a kill costs a few seconds of work."
+    def __init__(self, args, model, table, resume):
+        self.args, self.model, self.table, self.steps, self.saved = args, model, table, list(resume.result_.steps) if resume is not None else [], time.monotonic()
+        self.wanted = bool(args.out) and args.measure != "auto"
+
+    def __call__(self, step) -> None:
+        self.steps.append(step)
+        if self.wanted and time.monotonic() - self.saved >= _EVERY: self.write()
+
+    def write(self) -> None:
+        "Write the steps so far as a result to go on from."
+        from sklearn.base import clone
+        from discrete_score.measures import as_measure
+        from discrete_score.order import OrderResult
+        result = OrderResult(self.table.names, as_measure(self.args.measure).name, self.args.seed, tuple(self.steps))
+        clone(self.model)._keep(result, self.table, None).save(self.args.out)
+        self.saved = time.monotonic()
+
+    def interrupted(self) -> int:
+        "One line and exit code 130."
+        if self.wanted and self.steps: self.write()
+        how = f"; go on with --resume {self.args.out}" if self.wanted and self.steps else f"; the same command goes on from {self.args.checkpoint}" if self.args.checkpoint else ""
+        print(f"discrete-score: interrupted after {len(self.steps)} of {self.table.d} columns{how}", file=sys.stderr)
+        return 130
 
 
 def _save_plot(model, path: str) -> None:
@@ -145,6 +173,17 @@ def _save_plot(model, path: str) -> None:
     from discrete_score.figures import use_style
     use_style()
     model.plot().figure.savefig(path, dpi=150)
+
+
+def _stability(args, model, table) -> int:
+    "Repeat the search on half-samples; with --out, a run that was stopped goes on."
+    path = Path(args.out).with_suffix(".bootstrap.json") if args.out else None
+    try: _show_stability(model.bootstrap(table, args.bootstrap, n_jobs=args.jobs, checkpoint=path))
+    except KeyboardInterrupt:
+        how = f"; the same command goes on from {path}" if path and path.exists() else ""
+        print(f"discrete-score: interrupted while the search was repeated on half-samples{how}", file=sys.stderr)
+        return 130
+    return 0
 
 
 def _show_stability(result) -> None:
@@ -331,6 +370,9 @@ def _add_order(parser) -> None:
     parser.add_argument("--bootstrap", type=_count, default=0, metavar="N", help="repeat the search on N half-samples and list the toss-ups")
     parser.add_argument("--jobs", type=_count, default=1, help="processes for --bootstrap (default: 1)")
     parser.add_argument("--resume", metavar="FILE", help="go on from a result that was stopped")
+    parser.add_argument("--estimator", choices=["blanket", "diffusion"], default="blanket", help="counts of a sparse network, or a neural network (default: blanket)")
+    parser.add_argument("--checkpoint", metavar="FOLDER", help="folder from which a stopped training of --estimator diffusion goes on")
+    parser.add_argument("--epochs", type=_count, help="epochs of that training at most")
     parser.add_argument("--max-steps", type=_count, help="stop after so many removals")
 
 # %% ../nbs/40_cli.ipynb #ea557d15

@@ -278,17 +278,26 @@ def _save(path, tensors, info):
     content = save({k: v.detach().cpu().contiguous() for k, v in tensors.items()}, metadata={"info": text})
     for target, data in ((path, content), (path.with_suffix(".json"), text.encode())):
         part = target.with_name(target.name + ".part")
-        with open(part, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, target)
+        try:
+            with open(part, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(part, target)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
 
 
 def _load(path):
-    "Tensors and JSON of a checkpoint."
-    from safetensors import safe_open
-    with safe_open(str(path), "pt") as file: return {k: file.get_tensor(k) for k in file.keys()}, json.loads(file.metadata()["info"])
+    "Tensors and JSON of a checkpoint; a `ValueError` if the file is something else."
+    from safetensors import SafetensorError, safe_open
+    try:
+        with safe_open(str(path), "pt") as file: return {k: file.get_tensor(k) for k in file.keys()}, json.loads(file.metadata()["info"])
+    except (SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error: raise _damaged(path, error) from None
+
+
+def _damaged(path, error): return ValueError(f"the checkpoint `{Path(path).name}` is damaged or was not written by `DiffusionScore` ({str(error).splitlines()[0][:200] if str(error) else error!r}). Delete it, or give another folder as `checkpoint`.")
 
 # %% ../nbs/14_diffusion.ipynb #23a000be
 @patch
@@ -301,24 +310,46 @@ def state(self: _Trainer):
 
 
 @patch
+def snapshot(self: _Trainer, fingerprint):
+    "What a checkpoint holds, as it is now: a copy of the tensors, and the rest as plain data."
+    info = dict(fingerprint=fingerprint, mode=self.mode, settings=asdict(self.settings), epoch=self.epoch, history=list(self.history), lowest=self.lowest, done=self.done)
+    return {k: v.detach().clone() for k, v in self.state().items()}, info
+
+
+@patch
 def save(self: _Trainer, path, fingerprint):
     "Write a checkpoint."
-    info = dict(fingerprint=fingerprint, mode=self.mode, settings=asdict(self.settings), epoch=self.epoch, history=self.history, lowest=self.lowest, done=self.done)
-    _save(path, self.state(), info)
+    _save(path, *self.snapshot(fingerprint))
 
 
 @patch
 def restore(self: _Trainer, path, fingerprint):
     "Go on from a checkpoint of the same training."
     tensors, info = _load(path)
-    if info["fingerprint"] != fingerprint: raise ValueError(f"the checkpoint `{Path(path).name}` belongs to another table, other settings or another seed; give another folder as `checkpoint`, or empty this one.")
+    try: found = info["fingerprint"]
+    except (KeyError, TypeError) as error: raise _damaged(path, error) from None
+    if found != fingerprint: raise ValueError(f"the checkpoint `{Path(path).name}` belongs to another table, other settings or another seed; give another folder as `checkpoint`, or empty this one.")
+    try: self._restore(tensors, info)
+    except (RuntimeError, KeyError, TypeError, ValueError) as error: raise _damaged(path, error) from None
+
+
+@patch
+def _restore(self: _Trainer, tensors, info):
+    "Take tensors and plain data over, after a look at whether they fit."
+    shapes = {k: v.shape for k, v in self.state().items() if k.split("/")[0] in ("model", "averaged", "best")}
+    odd = [k for k in shapes if k not in tensors or tensors[k].shape != shapes[k] or not torch.isfinite(tensors[k]).all()]
+    if odd: raise ValueError(f"{len(odd)} tensors are missing, of another shape or not finite, for example {odd[0]}")
+    epoch, history = info["epoch"], [tuple(map(float, h)) for h in info["history"]]
+    if not (isinstance(epoch, int) and 0 <= epoch == len(history) <= self.settings.epochs and all(len(h) == 2 for h in history)): raise ValueError("epoch and history do not agree")
     part = lambda name: {k.split("/", 1)[1]: v for k, v in tensors.items() if k.startswith(name + "/")}
     self.model.load_state_dict(part("model")), self.averaged.load_state_dict(part("averaged"))
     self.best = {k: v.to(self.device) for k, v in part("best").items()}
     moments = {name: part(name) for name in ("exp_avg", "exp_avg_sq", "step")}
     state = {int(k): {name: moments[name][k] for name in moments} for k in moments["step"]}
+    for k, weight in enumerate(self.model.parameters() if state else ()):
+        if state[k]["exp_avg"].shape != weight.shape or state[k]["exp_avg_sq"].shape != weight.shape: raise ValueError(f"moment {k} is of another shape than its weight")
     self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": state})
-    self.epoch, self.history, self.lowest, self.done = info["epoch"], [tuple(h) for h in info["history"]], info["lowest"], info["done"]
+    self.epoch, self.history, self.lowest, self.done = epoch, history, float(info["lowest"]), bool(info["done"])
 
 # %% ../nbs/14_diffusion.ipynb #9a1766a9
 @dataclass(frozen=True)
@@ -396,13 +427,16 @@ def _trained(self: DiffusionScore, columns):
 # %% ../nbs/14_diffusion.ipynb #81ada1f1
 @patch
 def _run(self: DiffusionScore, one, path):
-    "Train to the end, with checkpoints and progress."
-    began, first, saved = time.monotonic(), one.epoch, time.monotonic()
+    "Train to the end, with checkpoints and progress; Ctrl-C keeps the last epoch that was finished."
+    began, first, saved, kept, keep = time.monotonic(), one.epoch, time.monotonic(), None, path is not None and one.rank == 0
     while not one.done:
-        one.run_epoch()
-        now = time.monotonic()
-        if path is not None and one.rank == 0 and (one.done or now - saved >= self.checkpoint_every):
-            one.save(path, self._print)
+        try: one.run_epoch()
+        except KeyboardInterrupt:
+            if kept: _save(path, *kept)
+            raise
+        kept, now = one.snapshot(self._print) if keep else None, time.monotonic()
+        if keep and (one.done or now - saved >= self.checkpoint_every):
+            _save(path, *kept)
             saved = now
         if self.progress is not None and one.rank == 0:
             left = (now - began)/(one.epoch - first)*(one.settings.epochs - one.epoch)*(not one.done)
@@ -526,9 +560,19 @@ def main(
     argv: Sequence[str] | None = None, # Arguments; those of the process if None
 ) -> None:
     "Read a table, train, search, write the order as JSON."
-    from discrete_score.data import read_table
-    from discrete_score.order import causal_order
     args = _parser().parse_args(argv)
+    try: _search(args)
+    except KeyboardInterrupt:
+        kept = f"; the same command goes on from {args.checkpoint}" if args.checkpoint else ""
+        sys.exit(print(f"\ninterrupted{kept}", file=sys.stderr) or 130)
+    except (ValueError, TypeError, OSError) as error: sys.exit(print(error, file=sys.stderr) or 2)
+
+
+def _search(args):
+    "What `main` does with its arguments."
+    from discrete_score.data import read_table
+    from discrete_score.discover import write_json
+    from discrete_score.order import causal_order
     changes = {k: v for k, v in (("epochs", args.epochs), ("batch_size", args.batch_size)) if v is not None}
     est = DiffusionScore(args.mode, replace(SETTINGS[args.settings], **changes), seed=args.seed, device=args.device, checkpoint=args.checkpoint,
                          checkpoint_every=args.checkpoint_every, progress=None if args.quiet else show_progress)
@@ -536,7 +580,7 @@ def main(
     result = causal_order(est, est.table_.names, args.measure, seed=args.seed)
     steps = [{"leaf": s.leaf, "value": s.value, "standard_error": s.standard_error} for s in result.steps]
     content = {"order": list(result.order), "measure": result.measure, "mode": args.mode, "seed": args.seed, "processes": _world()[1], "steps": steps}
-    if _world()[0] == 0: print(json.dumps(content, indent=1)) if args.out is None else Path(args.out).write_text(json.dumps(content, indent=1))
+    if _world()[0] == 0: print(json.dumps(content, indent=1)) if args.out is None else write_json(content, args.out)
     if dist.is_initialized(): dist.destroy_process_group()
 
 

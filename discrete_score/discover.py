@@ -6,7 +6,7 @@
 __all__ = ['DiscreteScore', 'fingerprint', 'write_text', 'write_json', 'load_order']
 
 # %% ../nbs/24_discover.ipynb #64def9dc
-import copy, hashlib, json, os, platform, stat, uuid
+import copy, hashlib, json, os, platform, stat, time, uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
@@ -203,10 +203,46 @@ def bootstrap(self: DiscreteScore,
     *, sample_weight: str | np.ndarray | None = None, # How often each row was seen
     method: str = "half", # "half": half of the rows without replacement; "rows": all rows with replacement
     n_jobs: int = 1, # Processes, as in joblib
+    checkpoint: str | os.PathLike | None = None, # JSON file from which a stopped run goes on; none is kept if None
 ) -> Bootstrap: # Orders of the resampled tables and what they agree on
     "Repeat the search on resampled tables."
     table = as_table(X, weights=sample_weight, missing=self.missing, bins=self.bins, unused=self.unused, identifiers=self.identifiers)
-    return _resampled(_Search(self), table, n, method=method, n_jobs=n_jobs, seed=self.seed)
+    options = dict(method=method, n_jobs=n_jobs, seed=self.seed)
+    if checkpoint is None: return _resampled(_Search(self), table, n, **options)
+    keeper = _Keeper(checkpoint, {key: repr(value) for key, value in self.get_params(deep=False).items() if key != "network"}, fingerprint(table))
+    try: result = _resampled(_Search(self), table, n, resume=keeper.load(table, method, self.seed), callback=keeper, **options)
+    finally: keeper.write()
+    return result
+
+# %% ../nbs/24_discover.ipynb #f3a98d10
+_RESAMPLED = "discrete_score bootstrap, version 1"
+
+
+class _Keeper:
+    "Keeps the resampled orders in a file, at most once a second."
+    def __init__(self, path, settings: dict, table: str):
+        self.path, self.head, self.last, self.saved = Path(path), {"format": _RESAMPLED, "table": table, "settings": settings}, None, 0.
+        if not self.path.resolve().parent.is_dir(): raise ValueError(f"cannot write `{self.path}`: there is no folder `{self.path.parent}`. Make it, or give another `checkpoint`.")
+
+    def __call__(self, result: Bootstrap) -> None:
+        self.last = result
+        if time.monotonic() - self.saved >= 1: self.write()
+
+    def write(self) -> None:
+        "Write what is there and was not written yet."
+        if self.last is None: return
+        write_json(self.head | {"names": self.last.names, "method": self.last.method, "seed": self.last.seed, "orders": self.last.orders.tolist()}, self.path)
+        self.last, self.saved = None, time.monotonic()
+
+    def load(self, table: Table, method: str, seed: int) -> Bootstrap | None:
+        "The orders of an earlier run of the same call; None if there are none."
+        if not self.path.exists(): return None
+        content = _read_json(self.path, _RESAMPLED, "DiscreteScore.bootstrap")
+        if {key: content.get(key) for key in self.head} | {"method": content.get("method")} != self.head | {"method": method}:
+            raise ValueError(f"`{self.path.name}` holds resamples of another table or of other settings. Delete it, or give another file as `checkpoint`.")
+        orders = np.array(content.get("orders") or np.zeros((0, table.d)), dtype=object)
+        if orders.shape[1:] != (table.d,) or any(sorted(map(str, row)) != sorted(map(str, range(table.d))) for row in orders): raise ValueError(f"`{self.path.name}` is damaged or was edited: a row is no order of the {table.d} columns. Delete it.")
+        return Bootstrap(table.names, orders.astype(np.int64), method, seed)
 
 # %% ../nbs/24_discover.ipynb #eead9b21
 class _Graph:
@@ -380,13 +416,19 @@ def load_order(
 ) -> DiscreteScore: # The fitted object, without its estimator
     "Read a result from a JSON file; no code is run."
     from discrete_score.data import Schema
-    try: content = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error: raise ValueError(f"`{Path(path).name}` is not a complete JSON file ({error}); was it cut off?") from None
-    if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        raise ValueError(f"`{Path(path).name}` is not a result of `DiscreteScore.save`: its format is {content.get('format') if isinstance(content, dict) else None!r}, not {_FORMAT!r}.")
+    content = _read_json(path, _FORMAT, "DiscreteScore.save")
     try: return _rebuild(content, Schema)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
         raise ValueError(f"`{Path(path).name}` is damaged or was edited: {error if isinstance(error, ValueError) else repr(error)}. Search again, or take a copy that was not changed.") from None
+
+
+def _read_json(path: str | os.PathLike, kind: str, writer: str) -> dict:
+    "The content of a JSON file of our own."
+    try: content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error: raise ValueError(f"`{Path(path).name}` is not a complete JSON file ({error}); was it cut off?") from None
+    found = content.get("format") if isinstance(content, dict) else None
+    if found != kind: raise ValueError(f"`{Path(path).name}` is not a result of `{writer}`: its format is {found!r}, not {kind!r}.")
+    return content
 
 
 def _rebuild(content: Mapping, Schema) -> DiscreteScore:

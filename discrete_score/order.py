@@ -287,10 +287,15 @@ def bootstrap(
     *, method: str = "half", # "half": half of the rows without replacement; "rows": all rows with replacement
     n_jobs: int = 1, # Processes, as in joblib; the result does not depend on it
     seed: int = 0, # Seed of the resampling
+    resume: Bootstrap | None = None, # An earlier result of the same call that was stopped, or had a smaller `n`
+    callback: Callable[[Bootstrap], object] | None = None, # Called with what is there after each resampled table
 ) -> Bootstrap: # Orders and precedence
     "Repeat the search on resampled tables."
     from joblib import Parallel, delayed
     if n < 1: raise ValueError(f"`n` must be at least 1; got {n}.")
-    streams = np.random.SeedSequence(seed).spawn(n)
-    orders = Parallel(n_jobs=n_jobs)(delayed(_positions)(search, table, method, stream) for stream in streams)
+    streams, orders = np.random.SeedSequence(seed).spawn(n), [] if resume is None else list(resume.orders[:n])
+    if resume is not None and (resume.names, resume.method, resume.seed) != (table.names, method, seed): raise ValueError("cannot resume: the earlier resamples have other columns, another `method` or another `seed`.")
+    for found in Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_positions)(search, table, method, stream) for stream in streams[len(orders):]):
+        orders.append(found)
+        if callback is not None: callback(Bootstrap(table.names, np.array(orders), method, seed))
     return Bootstrap(table.names, np.array(orders), method, seed)

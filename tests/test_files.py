@@ -1,0 +1,268 @@
+"""Files from outside: cut off, edited, foreign, malicious. Each gives a `ValueError` in words, and loading runs no code."""
+import copy, io, json, os, pickle, struct
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import discrete_score as ds
+from discrete_score.discover import write_json, write_text
+
+FRAME = ds.load_network("asia").sample(400, seed=0).astype(str)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    "The content of a result file."
+    path = tmp_path_factory.mktemp("files") / "order.json"
+    ds.DiscreteScore().fit(FRAME).save(path)
+    return path
+
+
+class Trap:
+    "Unpickling this object makes a file."
+    def __init__(self, path): self.path = str(path)
+    def __reduce__(self): return open, (self.path, "w")
+
+
+# ---------------------------------------------------------------- result files
+
+@settings(max_examples=60)
+@given(share=st.floats(0, .999))
+def test_a_truncated_result_is_refused(saved, tmp_path_factory, share):
+    path, data = tmp_path_factory.getbasetemp() / "cut.json", saved.read_bytes()
+    path.write_bytes(data[:int(share * len(data))])
+    with pytest.raises(ValueError, match="cut off"): ds.load_order(path)
+
+
+EDITS = {
+    "another order": lambda c: c["order"].reverse(),
+    "a leaf twice": lambda c: c["steps"][3].update(leaf=c["steps"][2]["leaf"]),
+    "an unknown leaf": lambda c: c["steps"][0].update(leaf="nobody"),
+    "steps swapped": lambda c: c["steps"].insert(0, c["steps"].pop()),
+    "a step less": lambda c: c["steps"].pop(),
+    "a step renumbered": lambda c: c["steps"][1].update(step=5),
+    "a value changed": lambda c: c["steps"][1].update(value=99.),
+    "a value in words": lambda c: c["steps"][1].update(value="large"),
+    "not a number": lambda c: (c["steps"][1].update(value="nan"), c["steps"][1]["values"].__setitem__(0, "nan")),
+    "values cut": lambda c: c["steps"][1]["values"].pop(),
+    "another column": lambda c: c["columns"][0].update(name="dawn"),
+    "a column twice": lambda c: c["columns"].append(copy.deepcopy(c["columns"][0])),
+    "no states": lambda c: c["columns"][0].update(states=[]),
+    "states are no list": lambda c: c["columns"][0].update(states=3),
+    "compelled both ways": lambda c: c.update(compelled=[["smoke", "lung"], ["lung", "smoke"]]),
+    "compelled, not transitive": lambda c: c.update(compelled=[["smoke", "lung"], ["lung", "xray"]]),
+    "compelled strangers": lambda c: c.update(compelled=[["smoke", "moon"]]),
+    "complete is wrong": lambda c: c.update(complete=False),
+    "no rows": lambda c: c.update(rows=-4),
+    "no measure": lambda c: c.update(measure=None),
+    "a seed beyond numbers": lambda c: c.update(seed=1e400),
+    "steps are no list": lambda c: c.update(steps={"a": 1}),
+    "settings are no dict": lambda c: c.update(settings=[1, 2]),
+    "edges of strangers": lambda c: c.update(edges=[{"from": "sun", "to": "moon", "decided_by": "data", "margin": 1., "answer": "x"}]),
+    "strange agreement": lambda c: c.update(agreement={"code": "import os"}),
+    "another version": lambda c: c.update(format="discrete_score order, version 99"),
+} | {f"no {key}": lambda c, key=key: c.pop(key) for key in ("order", "steps", "columns", "measure", "seed", "settings", "compelled", "table", "notes", "rows", "agreement", "edges", "complete", "format")}
+
+
+@pytest.mark.parametrize("change", EDITS)
+def test_an_edited_result_is_refused(saved, tmp_path, change):
+    content = json.loads(saved.read_text())
+    EDITS[change](content)
+    (tmp_path / "edited.json").write_text(json.dumps(content))
+    with pytest.raises(ValueError, match="edited.json"): ds.load_order(tmp_path / "edited.json")
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00\xff\xfe", b"[1, 2]", b"null", b'"order"', b"[" * 100_000, b'{"format": ' + b"9" * 5000 + b"}", b"\x80\x04K\x01.", "größe".encode("latin-1"), b"PAR1" * 4])
+def test_a_foreign_file_is_refused(tmp_path, content):
+    (tmp_path / "foreign.json").write_bytes(content)
+    with pytest.raises(ValueError, match="foreign.json"): ds.load_order(tmp_path / "foreign.json")
+
+
+def test_a_pickle_under_our_name_is_not_run(tmp_path):
+    trap = tmp_path / "sprung"
+    for name in ("order.json", "orders.bootstrap.json", "table.csv", "table.parquet"): (tmp_path / name).write_bytes(pickle.dumps(Trap(trap)))
+    with pytest.raises(ValueError): ds.load_order(tmp_path / "order.json")
+    with pytest.raises(ValueError): ds.DiscreteScore(guide=None).bootstrap(FRAME, 1, checkpoint=tmp_path / "orders.bootstrap.json")
+    for name in ("table.csv", "table.parquet"):
+        with pytest.raises(ValueError): ds.read_table(tmp_path / name)
+    assert not trap.exists()
+    pickle.loads((tmp_path / "order.json").read_bytes())
+    assert trap.exists(), "the trap must work, or this test shows nothing"
+
+
+def test_odd_labels_and_names_survive(tmp_path):
+    "Labels that JSON cannot hold come back as text, and stay different."
+    odd = pd.DataFrame({"<b>": [b"0", "b'0'", "0", 0] * 3, "=1+1": [(1, 2), (3, 4)] * 6, "x\"y\\": ["\ud800", "\x00", "💧"] * 4}, dtype=object)
+    model = ds.DiscreteScore(guide=None, identifiers="keep").fit(odd)
+    model.save(tmp_path / "odd.json")
+    again = ds.load_order(tmp_path / "odd.json")
+    assert again.order_ == model.order_ and [len(set(s)) for s in again.schema_.states] == [4, 2, 3] and again.to_dict() == model.to_dict()
+
+
+def test_resampled_orders_are_checked(tmp_path):
+    path, model = tmp_path / "r.json", ds.DiscreteScore(guide=None)
+    whole = model.bootstrap(FRAME, 3, checkpoint=path)
+    assert (model.bootstrap(FRAME, 3, checkpoint=path).orders == whole.orders).all()
+    content = json.loads(path.read_text())
+    with pytest.raises(ValueError, match="another table"): model.bootstrap(FRAME.iloc[:300], 3, checkpoint=path)
+    with pytest.raises(ValueError, match="other settings"): ds.DiscreteScore(measure="gini", guide=None).bootstrap(FRAME, 3, checkpoint=path)
+    for orders in ([[0] * 8], [[0, 1]], "abc", [[0, 1, 2, 3, 4, 5, 6, "7; import os"]], [[0], [1, 2]]):
+        write_json(content | {"orders": orders}, path)
+        with pytest.raises(ValueError, match="edited"): model.bootstrap(FRAME, 3, checkpoint=path)
+
+
+# ---------------------------------------------------------------- writing
+
+def test_writing_keeps_mode_links_and_neighbours(tmp_path):
+    real, link = tmp_path / "real.txt", tmp_path / "link.txt"
+    write_text("one", real)
+    link.symlink_to(real)
+    write_text("two", link)
+    assert link.is_symlink() and real.read_text() == "two" and real.stat().st_mode & 0o777 == 0o666 & ~_umask()
+    with pytest.raises(UnicodeEncodeError): write_text("\ud800", real)
+    assert real.read_text() == "two" and sorted(p.name for p in tmp_path.iterdir()) == ["link.txt", "real.txt"]
+    write_text("to a device", os.devnull)
+
+
+def _umask():
+    old = os.umask(0)
+    os.umask(old)
+    return old
+
+
+# ---------------------------------------------------------------- checkpoints
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    "A finished small training, its estimator and its file."
+    pytest.importorskip("torch")
+    from discrete_score.diffusion import DiffusionScore, Settings
+    folder = tmp_path_factory.mktemp("training")
+    make = lambda where: DiffusionScore(settings=Settings(epochs=2, width=8, hidden=8), device="cpu", checkpoint=where)
+    make(folder).fit(FRAME)
+    return make, next(folder.glob("*.safetensors"))
+
+
+def header(data): return json.loads(data[8:8 + struct.unpack("<Q", data[:8])[0]]), data[8 + struct.unpack("<Q", data[:8])[0]:]
+
+
+def with_header(head, body):
+    text = json.dumps(head).encode()
+    return struct.pack("<Q", len(text)) + text + body
+
+
+def damage(kind, data):
+    "A damaged copy of a checkpoint."
+    head, body = header(data)
+    info = json.loads(head["__metadata__"]["info"])
+    if kind == "cut off": return data[:len(data) // 2]
+    if kind == "header cut off": return data[:20]
+    if kind == "empty": return b""
+    if kind == "foreign": return b"\x89PNG" + data[:100]
+    if kind == "huge header": return struct.pack("<Q", 2**60) + data[8:]
+    if kind == "no information": head.pop("__metadata__")
+    if kind == "information is no JSON": head["__metadata__"]["info"] = "{"
+    if kind == "information is a list": head["__metadata__"]["info"] = "[]"
+    if kind == "epoch edited": head["__metadata__"]["info"] = json.dumps(info | {"epoch": 1})
+    if kind == "history edited": head["__metadata__"]["info"] = json.dumps(info | {"history": [["a", "b"], [1, 2]]})
+    if kind == "a tensor is missing": head.pop(next(k for k in head if k.startswith("model/")))
+    if kind == "a moment is missing": head.pop(next(k for k in head if k.startswith("exp_avg/")))
+    if kind == "not finite": body = b"\xff" * len(body)
+    if kind == "another shape":
+        name = next(k for k in head if k.startswith("best/") and len(head[k]["shape"]) == 2)
+        head[name]["shape"] = head[name]["shape"][::-1] + [1]
+    return with_header(head, body)
+
+
+KINDS = ["cut off", "header cut off", "empty", "foreign", "huge header", "no information", "information is no JSON", "information is a list", "epoch edited", "history edited",
+         "a tensor is missing", "a moment is missing", "not finite", "another shape"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_damaged_checkpoint_is_refused(checkpoint, tmp_path, kind):
+    make, path = checkpoint
+    (tmp_path / path.name).write_bytes(damage(kind, path.read_bytes()))
+    with pytest.raises(ValueError, match="damaged"): make(tmp_path).fit(FRAME)
+
+
+def test_a_whole_checkpoint_is_taken(checkpoint, tmp_path):
+    make, path = checkpoint
+    (tmp_path / path.name).write_bytes(damage("nothing", path.read_bytes()))
+    assert len(make(tmp_path).fit(FRAME).history()) == 2
+
+
+def test_a_pickled_checkpoint_is_not_run(checkpoint, tmp_path):
+    import torch
+    make, path = checkpoint
+    for k, data in enumerate((pickle.dumps(Trap(tmp_path / "sprung")), _torch_file(torch, Trap(tmp_path / "sprung")))):
+        (tmp_path / path.name).write_bytes(data)
+        with pytest.raises(ValueError, match="damaged"): make(tmp_path).fit(FRAME)
+    assert not (tmp_path / "sprung").exists()
+
+
+def _torch_file(torch, thing):
+    buffer = io.BytesIO()
+    torch.save(thing, buffer)
+    return buffer.getvalue()
+
+
+# ---------------------------------------------------------------- tables
+
+def csv(text, **options): return ds.read_table(io.BytesIO(text if isinstance(text, bytes) else text.encode()), **options)
+
+
+def test_wrong_delimiter():
+    with pytest.raises(ValueError, match="sep=';'"): csv("a;b\nx;u\ny;v\n")
+    with pytest.raises(ValueError, match="one character"): csv("a,b\nx,u\n", sep=", ")
+
+
+@pytest.mark.parametrize("rows, row", [("x,u\ny\n", "3"), ("x,u,w\ny,v\n", "2"), ("x,u\n" * 2000 + "y,v,w\n", "2002")])
+def test_ragged_rows(rows, row):
+    with pytest.raises(ValueError, match=f"row {row} "): csv("a,b\n" + rows)
+
+
+def test_byte_order_mark():
+    for encoding in ("utf-8-sig", "utf-8"): assert csv("a,b\nx,ü\ny,v\n".encode(encoding)).names == ("a", "b")
+    assert csv("a,b\nx,ü\ny,v\n".encode("utf-16"), encoding="utf-16").schema.states[1] == ("v", "ü")
+    with pytest.raises(ValueError, match="encoding"): csv("a,b\nx,ü\ny,v\n".encode("latin-1"))
+
+
+def test_formulas_survive_as_text(tmp_path):
+    "Cells that a spreadsheet would run stay what they are, also through a result file."
+    cells = ["=1+1", "+A1", "-2+3", "@SUM(A1)", "=cmd|' /C calc'!A0", "\t=1"]
+    frame = pd.DataFrame({"f": cells * 4, "g": ["u", "v", "v"] * 8})
+    frame.to_csv(tmp_path / "f.csv", index=False)
+    table = ds.read_table(tmp_path / "f.csv")
+    assert set(table.schema.states[0]) == set(cells) and list(table.frame()["f"]) == list(frame.f)
+    model = ds.DiscreteScore(guide=None).fit(table)
+    model.save(tmp_path / "r.json")
+    assert set(ds.load_order(tmp_path / "r.json").schema_.states[0]) == set(cells)
+
+
+class Endless(io.RawIOBase):
+    "A CSV of a gigabyte that is made while it is read; counts what was asked for."
+    def __init__(self, size=2**30): self.left, self.read_bytes, self.line = size, 0, b"x,u\ny,v\ny,u\n" * 4096
+    def readable(self): return True
+    def readinto(self, buffer):
+        if not self.read_bytes: data = b"a,b\n"
+        else: data = self.line[:max(0, min(len(buffer) // 12 * 12, len(self.line), self.left))]
+        buffer[:len(data)] = data
+        self.read_bytes, self.left = self.read_bytes + len(data), self.left - len(data)
+        return len(data)
+
+
+def test_row_limit_on_a_big_file():
+    "Of a file of a gigabyte only the beginning is read."
+    source = Endless()
+    table = ds.read_table(source, nrows=1000)
+    assert table.n == 1000 and source.read_bytes < 2**25
+
+
+@pytest.mark.parametrize("data", [b"", b"PAR1", b"PAR1" + b"\x00" * 50 + b"PAR1"])
+def test_a_broken_parquet_file(tmp_path, data):
+    (tmp_path / "t.parquet").write_bytes(data)
+    with pytest.raises(ValueError, match="Parquet"): ds.read_table(tmp_path / "t.parquet")
