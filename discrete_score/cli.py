@@ -59,10 +59,10 @@ def _read(args):
     return read_table(args.data, sep=args.sep, na=args.na, text=args.text, columns=columns, drop=args.drop, nrows=args.nrows, encoding=args.encoding, weights=args.weights,
                       missing=args.missing, bins=dict(args.bins) or None, identifiers="keep" if args.keep_identifiers else "error")
 
-# %% ../nbs/40_cli.ipynb #064c9a4f
+# %% ../nbs/40_cli.ipynb #40c50e79
 def _add_search(parser) -> None:
     "Options of the order search."
-    parser.add_argument("--measure", default="kl_uniform", help="measure of randomness, for example entropy or renyi:2; auto picks one by evidence (default: kl_uniform)")
+    parser.add_argument("--measure", default="kl_uniform", help="measure of randomness, for example entropy or renyi:2; auto chooses one (default: kl_uniform)")
     parser.add_argument("--guide", choices=["evidence", "none"], default="evidence", help="evidence: the data may veto a leaf; none: the paper's algorithm (default: evidence)")
     parser.add_argument("--before", nargs=2, action="append", default=[], metavar=("A", "B"), help="A is known to come before B; may be repeated")
     parser.add_argument("--tiers", type=_tiers, default=[], metavar='"A,B;C"', help="groups of columns, earliest first")
@@ -135,7 +135,7 @@ def _remarks(model) -> list[str]:
         vote = [f"the data compel {int(model.partial_order_.sum())} pairs of columns; the criterion has not earned a vote on the rest of this order"]
     return [*model.notes_, *vote, *([f"{left} columns are still to be placed before these"] if left else [])]
 
-# %% ../nbs/40_cli.ipynb #8b39a348
+# %% ../nbs/40_cli.ipynb #a8a8b501
 _EVERY = 5. # Seconds between writes of a search that is still going on
 
 
@@ -143,7 +143,7 @@ class _Kept:
     "Keeps the steps of a search in the result file while it goes on, so that Ctrl-C or a kill costs a few seconds of work."
     def __init__(self, args, model, table, resume):
         self.args, self.model, self.table, self.steps, self.saved = args, model, table, list(resume.result_.steps) if resume is not None else [], time.monotonic()
-        self.wanted = bool(args.out) and args.measure != "auto"
+        self.wanted = bool(args.out) and args.measure.partition(":")[0] != "auto"
 
     def __call__(self, step) -> None:
         self.steps.append(step)
@@ -266,6 +266,40 @@ def _add_report(command) -> None:
     parser.add_argument("--jobs", type=_count, default=1, help="processes for --bootstrap (default: 1)")
     parser.add_argument("--title", default="What comes before what", help="heading of the page")
 
+# %% ../nbs/40_cli.ipynb #f43c960e
+def _read_order(path: str) -> list[str]:
+    "The order in a JSON file: a result, the truth that `simulate` writes, or a plain list of names."
+    import json
+    text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+    try: content = json.loads(text)
+    except ValueError as error: raise ValueError(f"--order {path} is not JSON ({error}); pass a result of `discrete-score order --out`, or a list of column names") from None
+    order = content.get("order") if isinstance(content, dict) else content
+    if not isinstance(order, list) or not order: raise ValueError(f"--order {path} holds no order; pass a result of `discrete-score order --out`, or a list of column names")
+    return [str(name) for name in order]
+
+
+def _diagnose(args) -> int:
+    "Hold an order against a file."
+    from discrete_score.diagnosis import diagnose
+    from discrete_score.discover import write_json
+    if args.out and not Path(args.out).resolve().parent.is_dir(): raise ValueError(f"cannot write {args.out}: there is no folder {Path(args.out).parent}")
+    if args.data == args.order == "-": raise ValueError("the table and the order cannot both come from standard input; put one into a file")
+    order = _read_order(args.order)
+    found = diagnose(_read(args), order, args.max_in_degree, test=args.test, alpha=args.alpha, n_samples=args.samples, seed=args.seed)
+    print(found.verdict, *found.reasons(), sep="\n- ")
+    if args.out: write_json(found.to_dict(), args.out)
+    return int(found.verdict == "violated")
+
+
+def _add_diagnose(parser) -> None:
+    "Options of `diagnose`."
+    _add_table(parser)
+    parser.add_argument("--order", required=True, metavar="FILE", help="JSON: a result of `order`, or a list of column names, roots first; - reads standard input")
+    parser.add_argument("--max-in-degree", type=_count, default=3, metavar="K", help="parents that a column has at most, as far as is known (default: 3)")
+    parser.add_argument("--test", default="screened", help="independence test: screened, cmh, logit, chi2_exact, or the printed chi2 (default: screened)")
+    parser.add_argument("--alpha", type=float, default=.01, help="level of each test (default: 0.01)")
+    parser.add_argument("--samples", type=_count, default=5000, metavar="N", help="rows to test on (default: 5000)")
+
 # %% ../nbs/40_cli.ipynb #e3370895
 def _demo(args) -> int:
     "Sample a network that ships with the package, find its order, compare it with the truth."
@@ -328,7 +362,7 @@ def _add_study(parser) -> None:
     parser.add_argument("--backend", default="loky", help="of joblib, for --jobs (default: loky)")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="use the workers of this Dask scheduler, as tcp://host:8786")
 
-# %% ../nbs/40_cli.ipynb #e922763a
+# %% ../nbs/40_cli.ipynb #a991092a
 def _parser() -> argparse.ArgumentParser:
     "All commands and their options."
     from discrete_score import __version__
@@ -357,6 +391,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_network(simulate)
     simulate.add_argument("--rows", type=int, default=10_000, help="number of rows (default: 10000)")
     simulate.add_argument("--truth", metavar="FILE", help="write names, edges and an order of the true graph as JSON")
+    _add_diagnose(command("diagnose", _diagnose, "Is an order believable? Exit code 1 if it is violated.", "write the diagnosis as JSON"))
     prior = command("check-prior", _check_prior, "Does Condition 3 hold under a Dirichlet prior (Proposition 1)?", "write the verdict of every edge as JSON")
     _add_network(prior)
     prior.add_argument("--alpha0", type=float, default=1000., help="equivalent sample size of the prior (default: 1000)")
@@ -387,10 +422,10 @@ def _for_shell(message: str) -> str:
     for pattern, words in _SHELL: message = re.sub(pattern, words, message)
     return message
 
-# %% ../nbs/40_cli.ipynb #7bb00de6
+# %% ../nbs/40_cli.ipynb #9ec8ba0c
 def main(
     argv: Sequence[str] | None = None, # Arguments; those of the process by default
-) -> int: # Exit code: 0 done, 2 bad input, 130 interrupted
+) -> int: # Exit code: 0 done, 1 an order is violated (`diagnose`), 2 bad input, 130 interrupted
     "Run the command line."
     import warnings
     args = _parser().parse_args(argv)

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['DiscreteScore', 'fingerprint', 'write_text', 'write_json', 'load_order']
 
-# %% ../nbs/24_discover.ipynb #64def9dc
+# %% ../nbs/24_discover.ipynb #55c0b1a0
 import copy, hashlib, json, os, platform, stat, time, uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -17,8 +17,10 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from .blanket import BlanketScore
 from .data import Table, as_table
-from .guide import AUTO_MEASURES, Agreement, ClassGuide, EvidenceGuide, agreement, explain, pick_measure
-from .measures import as_measure
+from .diagnosis import RULES, Diagnosis, choose_measure
+from .diagnosis import diagnose as _diagnosed
+from .guide import AUTO_MEASURES, Agreement, ClassGuide, EvidenceGuide, agreement, explain
+from .measures import as_measure, warn_if_unproven
 from .methods import patch
 from .order import Bootstrap, Knowledge, OrderResult, Step, as_knowledge, causal_order
 from .order import bootstrap as _resampled
@@ -47,11 +49,11 @@ def _make_guide(guide, table: Table, knowledge: Knowledge, seed: int):
     if hasattr(guide, "accept"): return copy.deepcopy(guide).fit(table, knowledge)
     return ClassGuide(guide, table.names).fit(table, knowledge)
 
-# %% ../nbs/24_discover.ipynb #7100ada3
+# %% ../nbs/24_discover.ipynb #44f23a9d
 class DiscreteScore(BaseEstimator):
     "Find a causal order of the columns of a table of categories."
     def __init__(self,
-        measure: str | Callable = "kl_uniform", # Measure of randomness, see `MEASURES`; "auto" picks one by evidence, with a guide
+        measure: str | Callable = "kl_uniform", # Measure of randomness, see `MEASURES`; "auto" chooses one, see `choose_measure`
         estimator: str | ScoreEstimator = "blanket", # "blanket", "diffusion", "exact" (with `network`), or an object of the protocol
         guide="evidence", # "evidence": the data may veto a leaf; None: the paper's Algorithm 1; or a graph whose class is known
         knowledge: Knowledge | Mapping | None = None, # What is known about the order
@@ -71,7 +73,7 @@ class DiscreteScore(BaseEstimator):
         tags.input_tags.allow_nan = self.missing != "error"
         return tags
 
-# %% ../nbs/24_discover.ipynb #3b389227
+# %% ../nbs/24_discover.ipynb #9907cd9c
 @patch
 def fit(self: DiscreteScore,
     X: pd.DataFrame | np.ndarray | Table, # A table of categories
@@ -83,9 +85,8 @@ def fit(self: DiscreteScore,
 ) -> DiscreteScore: # The fitted object
     "Find the causal order of the columns of `X`."
     if not isinstance(self.seed, Integral) or self.seed < 0: raise ValueError(f"`seed` must be a whole number, 0 or larger; got {self.seed!r}.")
-    auto = isinstance(self.measure, str) and self.measure == "auto"
-    if auto and self.guide is None: raise ValueError('`measure="auto"` picks by evidence and needs a guide; use `guide="evidence"` or name a measure.')
-    measure, knowledge = None if auto else as_measure(self.measure), as_knowledge(self.knowledge)
+    rule = _auto_rule(self.measure)
+    measure, knowledge = None if rule else as_measure(self.measure), as_knowledge(self.knowledge)
     estimator = _make_estimator(self.estimator, self.network, self.seed)
     table = as_table(X, weights=sample_weight, missing=self.missing, bins=self.bins, unused=self.unused, identifiers=self.identifiers)
     knowledge.relation(table.names)
@@ -93,9 +94,22 @@ def fit(self: DiscreteScore,
     estimator.fit(table)
     guide = _make_guide(self.guide, table, knowledge, self.seed)
     options = dict(guide=guide, knowledge=knowledge, seed=self.seed)
-    if auto: measure = as_measure(earlier.measure if earlier else pick_measure(estimator, table.names, guide, AUTO_MEASURES, knowledge=knowledge, seed=self.seed).measure)
-    result = causal_order(estimator, table.names, measure, resume=earlier, max_steps=max_steps, callback=callback, **options)
+    choice = choose_measure(estimator, table, rule=rule, **options) if rule and earlier is None else None
+    if rule: measure = as_measure(choice.measure if earlier is None else earlier.measure)
+    if choice is not None and max_steps is None and callback is None:
+        warn_if_unproven(measure, stacklevel=2)
+        result = choice.result
+    else: result = causal_order(estimator, table.names, measure, resume=earlier, max_steps=max_steps, callback=callback, **options)
+    self.choice_ = choice.table if choice is not None else getattr(resume, "choice_", None)
     return self._keep(result, table, estimator, guide)
+
+
+def _auto_rule(measure) -> str | None:
+    "The rule that chooses the measure, None if a measure is named."
+    if not isinstance(measure, str) or measure.partition(":")[0] != "auto": return None
+    rule = measure.partition(":")[2] or RULES[0]
+    if rule not in RULES: raise ValueError(f"unknown rule in measure {measure!r}; expected auto, {', '.join(f'auto:{r}' for r in RULES)}, or the name of a measure.")
+    return rule
 
 # %% ../nbs/24_discover.ipynb #6cca9eeb
 def fingerprint(
@@ -244,6 +258,21 @@ class _Keeper:
         if orders.shape[1:] != (table.d,) or any(sorted(map(str, row)) != sorted(map(str, range(table.d))) for row in orders): raise ValueError(f"`{self.path.name}` is damaged or was edited: a row is no order of the {table.d} columns. Delete it.")
         return Bootstrap(table.names, orders.astype(np.int64), method, seed)
 
+# %% ../nbs/24_discover.ipynb #a63295ba
+@patch
+def diagnose(self: DiscreteScore,
+    X: pd.DataFrame | np.ndarray | Table, # The table that the order is to be held against, usually the one that it was found on
+    max_in_degree: int = 3, # Parents that a column has at most, as far as is known
+    *, sample_weight: str | np.ndarray | None = None, # How often each row was seen
+    **options, # Further options of `diagnose`: `test`, `alpha`, `n_samples`
+) -> Diagnosis:
+    "In-degrees that the order implies, and its evidence against the best order."
+    self._check_fitted()
+    if not self.result_.complete: raise ValueError(f"{self.n_features_in_ - len(self.order_)} columns are still to be placed; let the search end before a diagnosis.")
+    table = as_table(X, weights=sample_weight, missing=self.missing, bins=self.bins, unused=self.unused, identifiers=self.identifiers)
+    same = getattr(self, "guide_", None) if not as_knowledge(self.knowledge).relation(table.names).any() and fingerprint(table) == self.fingerprint_ else None
+    return _diagnosed(table, self.order_, max_in_degree, guide=same if isinstance(same, EvidenceGuide) else None, seed=self.seed, **options)
+
 # %% ../nbs/24_discover.ipynb #eead9b21
 class _Graph:
     "Order and graph of a table under given settings; an object, so that worker processes can receive it."
@@ -347,7 +376,7 @@ def write_json(
     try: write_text(json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False), path)
     except UnicodeEncodeError: write_text(json.dumps(content, indent=1, allow_nan=False), path)
 
-# %% ../nbs/24_discover.ipynb #d9111977
+# %% ../nbs/24_discover.ipynb #32d851ac
 def _label_texts(labels: Sequence) -> list:
     "Labels as JSON can hold them, still different from each other; what is neither text nor a number becomes text."
     found = [label if isinstance(label := _plain(given), (str, bool, int, float)) and isinstance(given, (str, bool, int, float, np.generic)) else str(given) for given in labels]
@@ -367,6 +396,7 @@ def to_dict(self: DiscreteScore) -> dict: # Plain numbers, strings and lists
                    "settings": settings, "versions": _versions(), "notes": self.notes_,
                    "compelled": [[self.schema_.names[i], self.schema_.names[j]] for i, j in np.argwhere(self.partial_order_)],
                    "agreement": None if self.agreement_ is None else vars(self.agreement_), "edges": None if self.edges_ is None else self.edges_.to_dict("records"),
+                   "choice": None if getattr(self, "choice_", None) is None else self.choice_.reset_index().to_dict("records"),
                    "columns": [{"name": n, "states": _label_texts(s)} for n, s in zip(self.schema_.names, self.schema_.states)],
                    "steps": [{field: getattr(step, field) for field in _STEP_FIELDS} for step in self.result_.steps]})
 
@@ -398,7 +428,7 @@ def _check_partial(before: np.ndarray) -> None:
     if (before & before.T).any(): raise ValueError("the compelled pairs contradict each other")
     if ((before.astype(int) @ before.astype(int) > 0) & ~before).any(): raise ValueError("compelled pairs are missing: i before j and j before k, but not i before k")
 
-# %% ../nbs/24_discover.ipynb #05af50f7
+# %% ../nbs/24_discover.ipynb #da71636e
 _EDGE_COLUMNS = ["from", "to", "decided_by", "margin", "answer"]
 
 
@@ -450,6 +480,7 @@ def _rebuild(content: Mapping, Schema) -> DiscreteScore:
     if not all(isinstance(text, str) for text in (model.measure_, model.fingerprint_, *model.notes_)): raise ValueError("measure, table and notes must be text")
     model.agreement_ = None if content["agreement"] is None else Agreement(**content["agreement"])
     model.dag_, model._table = None, None
+    model.choice_ = None if content.get("choice") is None else pd.DataFrame(content["choice"]).set_index("measure")
     model.edges_ = None if content["edges"] is None else pd.DataFrame(content["edges"], columns=_EDGE_COLUMNS).astype({"margin": float})
     if model.edges_ is not None and not {*model.edges_["from"], *model.edges_["to"]} <= set(names): raise ValueError("an edge names a column that the table does not have")
     return model._expose()
