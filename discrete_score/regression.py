@@ -173,7 +173,7 @@ class _Multinomial:
                 if a != b: H[b*p:(b + 1)*p, a*p:(a + 1)*p] += part.T
         return H
 
-# %% ../nbs/05b_regression.ipynb #c2ab7bf8
+# %% ../nbs/05b_regression.ipynb #8d3676a1
 class _Step:
     "Newton steps of a multinomial regression: by factorising the information, or by conjugate gradients when it is large."
     def __init__(self, model):
@@ -191,12 +191,12 @@ class _Step:
         return self.conjugate(g, lambda v: cho_solve(self.left, v) @ self.right)
 
     def conjugate(self, g, precondition):
-        "Solve by at most 40 steps, to a thousandth of the start."
+        "Solve to a hundredth of the start; if 25 steps do not suffice, factorise from now on."
         x, r = np.zeros_like(g), g.copy()
         z = precondition(r)
         d, now = z, float((r*z).sum())
         stop = 1e-4*now
-        for _ in range(40):
+        for _ in range(25):
             Hd = self.model.times(d)
             a = now/float((d*Hd).sum())
             x, r = x + a*d, r - a*Hd
@@ -204,6 +204,7 @@ class _Step:
             old, now = now, float((r*z).sum())
             if now <= stop: break
             d = z + now/old*d
+        else: self.direct = True
         return x
 
 # %% ../nbs/05b_regression.ipynb #bbdb70de
