@@ -300,6 +300,85 @@ def _add_diagnose(parser) -> None:
     parser.add_argument("--alpha", type=float, default=.01, help="level of each test (default: 0.01)")
     parser.add_argument("--samples", type=_count, default=5000, metavar="N", help="rows to test on (default: 5000)")
 
+# %% ../nbs/40_cli.ipynb #cb487a17
+def _dag(args) -> int:
+    "Find the graph of a file."
+    from dataclasses import replace
+    from discrete_score.dag import dag_from_order, edge_confidence
+    from discrete_score.discover import DiscreteScore
+    _check_graph_targets(args)
+    table, options = _read(args), {"inside": args.inside, "max_parents": args.max_parents}
+    if args.order:
+        search = lambda part: dag_from_order(part, order, args.base, args.strategy, seed=args.seed, **options)
+        order, notes = _read_order(args.order), table.notes
+        graph = search(table)
+        if args.bootstrap: graph = replace(graph, confidence=edge_confidence(search, table, args.bootstrap, seed=args.seed).shares)
+    else:
+        model = DiscreteScore(measure=args.measure, guide=None if args.guide == "none" else args.guide, knowledge=_knowledge(args), missing=args.missing, seed=args.seed)
+        model.fit(table, callback=_Progress(table.d))
+        graph, notes = model.dag(args.base, args.strategy, bootstrap=args.bootstrap, n_jobs=args.jobs, **options), _remarks(model)
+    print(_show_graph(graph))
+    for note in notes: print(f"discrete-score: note: {note}", file=sys.stderr)
+    return _write_graph(graph, args)
+
+# %% ../nbs/40_cli.ipynb #1fd9a14a
+def _check_graph_targets(args) -> None:
+    "Find out before the search whether its result can be written, and whether the options go together."
+    for path in filter(None, (args.out, args.dot, args.png)):
+        if not Path(path).resolve().parent.is_dir(): raise ValueError(f"cannot write {path}: there is no folder {Path(path).parent}")
+    if args.png and Path(args.png).suffix.lower() not in (".png", ".pdf", ".svg"): raise ValueError(f"--png writes .png, .pdf or .svg; got {args.png}")
+    if args.inside and args.strategy != "prune": raise ValueError(f"--inside belongs to --strategy prune; got --strategy {args.strategy}")
+    if args.strategy == "insert" and args.base in ("pc", "gam", "miic", "k2", "ghc"): raise ValueError(f"{args.base} has no score to insert edges by; use --strategy prune")
+
+
+def _read_order(path: str) -> list[str]:
+    "The order in a JSON file."
+    import json
+    try: content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error: raise ValueError(f"{path} is not a complete JSON file ({error})") from None
+    order = content.get("order") if isinstance(content, dict) else None
+    if not isinstance(order, list) or not order: raise ValueError(f'{path} holds no order: expected a JSON object with a list "order", as `order --out` and `simulate --truth` write it')
+    return order
+
+# %% ../nbs/40_cli.ipynb #f2e254ff
+def _show_graph(graph) -> str:
+    "The edges as lines, tails in the order of the columns, and how they were found."
+    place = {name: k for k, name in enumerate(graph.order)}
+    edges, width = sorted(graph.edges, key=lambda edge: (place[edge[0]], place[edge[1]])), max(len(str(name)) for name in [*graph.names, "from"])
+    at = {name: k for k, name in enumerate(graph.names)}
+    share = lambda a, b: "" if graph.confidence is None else f"  {graph.confidence[at[a], at[b]]:.2f}"
+    lines = [f"{'from':<{width}}     {'to':<{width}}" + ("" if graph.confidence is None else "  share")]
+    return "\n".join(line.rstrip() for line in [*lines, *(f"{a:<{width}}  -> {b:<{width}}{share(a, b)}" for a, b in edges), "", repr(graph)])
+
+
+def _write_graph(graph, args) -> int:
+    "Write the graph in the forms that were asked for."
+    if args.out: graph.save(args.out)
+    if args.dot: Path(args.dot).write_text(graph.to_dot(), encoding="utf-8")
+    if args.png:
+        import matplotlib
+        matplotlib.use("Agg")
+        from discrete_score.figures import use_style
+        use_style()
+        graph.plot().figure.savefig(args.png, dpi=150)
+    return 0
+
+# %% ../nbs/40_cli.ipynb #49beb985
+def _add_dag(command) -> None:
+    "The command `dag` and its options."
+    parser = command("dag", _dag, "Find the causal graph of the columns of a file: an order, and a structure learner that follows it.", "write the graph as JSON")
+    _add_table(parser)
+    _add_search(parser)
+    parser.add_argument("--order", metavar="FILE", help="JSON file with the order, for example of `order --out`; without it the order is found first")
+    parser.add_argument("--base", default="ges", help="structure learner: ges, ges-bdeu, ordcd, pc, gam, order-search, hill-climbing, pgmpy (default: ges)")
+    parser.add_argument("--strategy", choices=["insert", "prune", "parents"], default="insert", help="insert edges from predecessors, prune what goes against the order, or choose parents among predecessors without a learner (default: insert)")
+    parser.add_argument("--inside", action="store_true", help="with --strategy prune: constrain the learner's search instead of cutting its result")
+    parser.add_argument("--max-parents", type=_count, help="most parents that an insertion or choice may lead to")
+    parser.add_argument("--bootstrap", type=_count, default=0, metavar="N", help="repeat everything on N half-samples: share of these that have an arrow")
+    parser.add_argument("--jobs", type=_count, default=1, help="processes for --bootstrap (default: 1)")
+    parser.add_argument("--dot", metavar="FILE", help="write the graph in Graphviz' language")
+    parser.add_argument("--png", metavar="FILE", help="picture of the graph")
+
 # %% ../nbs/40_cli.ipynb #e3370895
 def _demo(args) -> int:
     "Sample a network that ships with the package, find its order, compare it with the truth."
@@ -362,7 +441,7 @@ def _add_study(parser) -> None:
     parser.add_argument("--backend", default="loky", help="of joblib, for --jobs (default: loky)")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="use the workers of this Dask scheduler, as tcp://host:8786")
 
-# %% ../nbs/40_cli.ipynb #a991092a
+# %% ../nbs/40_cli.ipynb #213a0e91
 def _parser() -> argparse.ArgumentParser:
     "All commands and their options."
     from discrete_score import __version__
@@ -386,6 +465,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_table(order)
     _add_search(order)
     _add_order(order)
+    _add_dag(command)
     _add_report(command)
     simulate = command("simulate", _simulate, "Draw a table from a random or classic network.", "CSV file to write (default: standard output)")
     _add_network(simulate)

@@ -150,3 +150,30 @@ def test_resuming_on_another_table_is_refused(files, tmp_path):
     assert done.returncode == 2 and "another table" in done.stderr
     done = run("order", files / "data.csv", "--out", tmp_path / "missing" / "r.json")
     assert done.returncode == 2 and "no folder" in done.stderr
+
+
+def test_graph_from_a_pipe(files):
+    with open(files / "data.csv") as data: done = run("dag", "-", "--out", files / "g.json", "--dot", files / "g.dot", "--png", files / "g.svg", stdin=data)
+    assert done.returncode == 0 and all(line.startswith("discrete-score: note: ") for line in done.stderr.splitlines())
+    graph, table = ds.load_dag(files / "g.json"), ds.read_table(files / "data.csv")
+    assert (graph.dag == ds.DiscreteScore().fit(table).dag().dag).all()
+    printed = {tuple(line.split()[::2]) for line in done.stdout.splitlines() if " -> " in line}
+    assert printed == set(graph.edges) and (files / "g.dot").read_text().count(" -> ") == len(printed) and "<svg" in (files / "g.svg").read_text()
+
+
+def test_graph_along_a_given_order(files):
+    truth = json.loads((files / "truth.json").read_text())
+    done = run("dag", files / "data.csv", "--order", files / "truth.json", "--strategy", "prune", "--inside", "--bootstrap", 3, "--out", files / "p.json")
+    assert done.returncode == 0
+    graph = ds.load_dag(files / "p.json")
+    place = {name: k for k, name in enumerate(truth["order"])}
+    assert all(place[a] < place[b] for a, b in graph.edges) and graph.confidence is not None
+
+
+@pytest.mark.parametrize("options, says", [
+    (("--base", "nonsense"), "nonsense"), (("--base", "gam"), "--strategy prune"), (("--inside",), "--strategy insert"), (("--png", "g.txt"), ".png"),
+    (("--order", "data.csv"), "JSON"), (("--out", "no/g.json"), "no folder"),
+])
+def test_graph_refuses_in_one_line(files, options, says):
+    done = run("dag", "data.csv", *options, cwd=files)
+    assert done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1 and says in done.stderr
