@@ -6,7 +6,8 @@ PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 JOBS ?= 2
 export JUPYTER_PLATFORM_DIRS := 1
 
-.PHONY: demo test gpu-check bench export outputs docs notebooks lock
+.PHONY: demo test gpu-check bench export outputs docs notebooks explorer browser lock
+ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 demo: $(VENV)/.runtime  ## the main job on data that ships with the package
 	$(BIN)/discrete-score demo
@@ -34,7 +35,15 @@ docs: $(VENV)/.dev  ## the notebooks as a site in _docs
 	$(BIN)/python .ci/docs.py
 
 notebooks: $(VENV)/.dev  ## JupyterLab on the notebooks
-	$(BIN)/jupyter lab --notebook-dir nbs
+	$(BIN)/jupyter lab $(ROOT) --notebook-dir nbs
+
+explorer: $(VENV)/.dev  ## the explorer in JupyterLab: run all cells
+	$(BIN)/jupyter lab $(ROOT) --notebook-dir nbs --LabApp.default_url=/lab/tree/tutorials/explorer.ipynb
+
+browser:  ## Debian's chromium for the browser tests, if it is missing and can be installed
+	@if command -v chromium >/dev/null; then echo "chromium is there"; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then (apt-get install -y -qq --no-install-recommends chromium || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium)) >/dev/null 2>&1 || echo "chromium could not be installed; the browser tests are skipped"; \
+	else echo "no chromium: install it (on Debian: apt-get install chromium) or the browser tests are skipped"; fi
 
 lock:  ## write the lock files anew
 	.ci/lock.sh

@@ -51,6 +51,11 @@ def _short(names: Sequence, width: int = 22) -> list[str]:
     cut = [text if len(text) <= width else text[:width - 1] + "…" for text in map(str, names)]
     return [text.replace("$", r"\$") for text in cut]
 
+
+def _extent(names: Sequence) -> float:
+    "Inches that the longest label takes."
+    return _size(len(names)) * .0085 * max(len(name) for name in _short(names))
+
 # %% ../nbs/33_figures.ipynb #58471550
 def plot_elimination(
     values: pd.DataFrame, # V of every column (rows, roots first) at every step (columns); empty once removed
@@ -143,7 +148,7 @@ def plot_precedence(
     order = list(precedence.sum(axis=1).sort_values(ascending=False, kind="stable").index) if order is None else list(order)
     p, d = precedence.loc[order, order].to_numpy(dtype=float, copy=True), len(order)
     np.fill_diagonal(p, np.nan)
-    if ax is None: _, ax = plt.subplots(figsize=(max(3.6, 1.8 + .14 * d), max(3, 1.3 + .14 * d)))
+    if ax is None: _, ax = plt.subplots(figsize=(max(3.2, 1.3 + .14 * d) + _extent(order), max(2.6, .8 + .14 * d) + _extent(order)))
     image = ax.imshow(p, vmin=0, vmax=1, interpolation="nearest")
     row, column = np.nonzero(np.maximum(p, p.T) < share)
     ax.plot(column, row, "x", color="white", markersize=max(2, min(6, 90 / d)), linestyle="none", markeredgewidth=2)

@@ -1,0 +1,201 @@
+"""What a user sees, in a real browser: the explorer in JupyterLab and under Voilà, the site, the report.
+
+Playwright drives Debian's chromium (`make browser` installs it). Without it these tests are skipped, unless BROWSER_TESTS=required.
+Screenshots go to the folder BROWSER_SHOTS, if it is set.
+"""
+import os, re, shutil, socket, subprocess, sys, time, urllib.request
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import discrete_score as ds
+
+root = Path(__file__).resolve().parent.parent
+tools = Path(sys.executable).parent
+required = os.environ.get("BROWSER_TESTS") == "required"
+program = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+shots = os.environ.get("BROWSER_SHOTS")
+pytestmark = pytest.mark.skipif(program is None and not required, reason="there is no chromium: `make browser` installs Debian's; BROWSER_TESTS=required makes this an error")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    assert program, "BROWSER_TESTS=required, but there is no chromium"
+    from playwright.sync_api import sync_playwright
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def tab(browser):
+    "A page whose errors are kept in `page.errors`."
+    page = browser.new_page(viewport={"width": 1500, "height": 1000})
+    page.errors = []
+    page.on("pageerror", lambda error: page.errors.append(str(error)))
+    yield page
+    shot(page, "last")
+    page.close()
+
+
+@pytest.fixture
+def offline(browser):
+    "A page without a network; every request that leaves the machine is kept in `page.asked`."
+    context = browser.new_context(viewport={"width": 1200, "height": 900}, offline=True)
+    page = context.new_page()
+    page.asked = []
+    page.on("request", lambda request: page.asked.append(request.url) if request.url.startswith("http") else None)
+    yield page
+    context.close()
+
+
+def shot(page, name, **options):
+    if shots:
+        Path(shots).mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=str(Path(shots) / f"{name}.png"), **options)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def serve(folder, *command):
+    "Start a server in `folder`; give the process and the address once it answers."
+    port = free_port()
+    home = folder / "home"
+    home.mkdir(exist_ok=True)
+    env = os.environ | {"HOME": str(home), "JUPYTER_CONFIG_DIR": str(home), "IPYTHONDIR": str(home), "JUPYTER_PLATFORM_DIRS": "1", "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
+    env.pop("MPLBACKEND", None)
+    log = open(folder / "server.log", "w")
+    process = subprocess.Popen([*map(str, command), f"--port={port}", "--no-browser"], cwd=folder, env=env, stdout=log, stderr=log)
+    address = f"http://127.0.0.1:{port}"
+    for _ in range(240):
+        try:
+            urllib.request.urlopen(address, timeout=30).close()
+            return process, address
+        except OSError:
+            assert process.poll() is None, (folder / "server.log").read_text()[-2000:]
+            time.sleep(.25)
+    process.kill()
+    raise AssertionError("the server does not answer: " + (folder / "server.log").read_text()[-2000:])
+
+
+def end(process):
+    process.terminate()
+    try: process.wait(10)
+    except subprocess.TimeoutExpired: process.kill()
+
+
+@pytest.fixture(scope="module")
+def notebook(tmp_path_factory):
+    "A copy of the explorer's notebook in a folder of its own."
+    folder = tmp_path_factory.mktemp("explorer")
+    shutil.copy(root / "nbs" / "tutorials" / "explorer.ipynb", folder)
+    return folder
+
+
+def test_explorer_in_jupyterlab(tab, notebook):
+    table = ds.as_table(ds.load_network("child").sample(2000, seed=0), unused="drop")
+    leaves = ds.DiscreteScore().fit(table).result_.removed
+    process, address = serve(notebook, tools / "jupyter", "lab", "--allow-root", "--IdentityProvider.token=", "--ServerApp.password=", f"--ServerApp.root_dir={notebook}",
+                             "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate")
+    try:
+        tab.goto(f"{address}/lab/tree/explorer.ipynb", timeout=60_000)
+        tab.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=60_000)
+        tab.get_by_text("| Idle").wait_for(timeout=60_000)
+        tab.get_by_role("menuitem", name="Run", exact=True).click()
+        tab.get_by_text("Run All Cells", exact=True).click()
+        tab.get_by_text("print(model.order_)").first.wait_for(timeout=60_000, state="attached")
+        tab.evaluate("document.querySelectorAll('.jp-WindowedPanel-outer').forEach(panel => panel.scrollTop = 0)")
+        source = tab.locator(".ds-source select")
+        source.wait_for(timeout=60_000)
+        source.scroll_into_view_if_needed()
+        source.select_option("child")
+        tab.locator(".ds-run").click()
+        tab.wait_for_function("() => /done/.test(document.querySelector('.ds-status')?.innerText)", timeout=60_000)
+        leaf = tab.locator(".ds-leaf")
+        tab.wait_for_function(f"() => document.querySelector('.ds-leaf').innerText.startsWith('Removal 1 of 20: {leaves[0]},')", timeout=30_000)
+        tab.wait_for_function("() => (document.querySelector('img.ds-step, .ds-step img')?.naturalWidth ?? 0) > 300", timeout=30_000)
+        tab.locator(".ds-slider .noUi-handle").focus()
+        tab.keyboard.press("ArrowRight")
+        tab.wait_for_function(f"() => document.querySelector('.ds-leaf').innerText.startsWith('Removal 2 of 20: {leaves[1]},')", timeout=30_000)
+        tab.wait_for_timeout(1500)
+        tab.locator(".ds-slider").scroll_into_view_if_needed()
+        shot(tab, "lab")
+        if shots: tab.locator(".ds-leaf").locator("xpath=ancestor::*[contains(@class,'jp-OutputArea-output')][1]").screenshot(path=str(Path(shots) / "explorer.png"))
+        tab.get_by_role("tab", name="Export", exact=True).click()
+        tab.locator(".ds-export").click()
+        tab.locator(".ds-exported li").first.wait_for(timeout=60_000)
+        shot(tab, "lab-export")
+        assert leaf.count() == 1
+    finally: end(process)
+    files = {path.name for path in (notebook / "exported").iterdir()}
+    assert {"order.json", "report.html", "search.py", "order.png", "elimination.png", "graph.png"} <= files
+    assert ds.load_order(notebook / "exported" / "order.json").order_ == leaves[::-1]
+
+
+def test_explorer_under_voila(tab, notebook):
+    process, address = serve(notebook, tools / "voila", "explorer.ipynb", "--Voila.ip=127.0.0.1")
+    try:
+        tab.goto(address, timeout=60_000, wait_until="commit")
+        tab.locator(".ds-run").wait_for(timeout=90_000)
+        assert tab.locator(".ds-source select").input_value()
+        tab.locator(".ds-run").click()
+        tab.wait_for_function("() => /done/.test(document.querySelector('.ds-status')?.innerText)", timeout=60_000)
+        tab.wait_for_function("() => /Removal 1 of 5/.test(document.querySelector('.ds-leaf').innerText)", timeout=30_000)
+        shot(tab, "voila")
+    finally: end(process)
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    "The report of a file of strings with missing cells and with state names that try to run."
+    folder = tmp_path_factory.mktemp("report")
+    frame = ds.load_network("earthquake").sample(3000, seed=0).astype(str)
+    frame["Alarm"] = frame["Alarm"].replace({"True": "<script>document.title='run'</script>"})
+    frame["<img src=x onerror=document.title='run'>"] = frame["JohnCalls"].where(pd.Series(range(3000)) % 3 > 0, "no")
+    frame.loc[frame.index % 11 == 0, "MaryCalls"] = None
+    frame.to_csv(folder / "data.csv", index=False)
+    done = subprocess.run([tools / "discrete-score", "report", folder / "data.csv", "--missing", "state", "--bootstrap", "3", "-o", folder / "report.html"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder / "report.html"
+
+
+def test_report_without_a_network(offline, report):
+    offline.goto(report.as_uri())
+    assert offline.locator("h2").first.inner_text() == "What the data compel"
+    sizes = offline.locator("img").evaluate_all("imgs => imgs.map(img => img.complete ? img.naturalWidth : 0)")
+    assert len(sizes) >= 3 and min(sizes) > 300
+    text = offline.inner_text("body")
+    assert "<script>document.title='run'</script>" in text and "onerror=document.title" in text
+    assert offline.title() == "What comes before what"
+    assert offline.asked == []
+    shot(offline, "report", full_page=True)
+
+
+def built(name):
+    path = root / "_docs" / name
+    if not path.is_file():
+        assert not required, f"BROWSER_TESTS=required, but the site is not built: run `make docs` ({name} is missing)"
+        pytest.skip("the site is not built: run `make docs`")
+    return path.as_uri()
+
+
+@pytest.mark.parametrize("name, sees", [("index.html", "h1"), ("10_score.html", "mjx-container"), ("33_figures.html", "div.cell_output img")])
+def test_site_without_a_network(offline, name, sees):
+    offline.goto(built(name))
+    offline.locator(sees).first.wait_for(timeout=30_000, state="attached")
+    if "img" in sees: assert min(offline.locator(sees).evaluate_all("imgs => imgs.map(img => img.naturalWidth)")) > 100
+    if "mjx" in sees: assert offline.locator("mjx-container").count() > 5 and offline.locator("mjx-merror").count() == 0
+    assert not re.search(r"#\|\s*(export|hide|default_exp)", offline.inner_text("main"))
+    assert [url for url in offline.asked if "127.0.0.1" not in url] == []
+    shot(offline, f"site-{Path(name).stem}")
+
+
+def test_site_can_be_searched(offline):
+    offline.goto(built("search.html") + "?q=varentropy")
+    offline.locator("#search-results li a").first.wait_for(timeout=30_000)
