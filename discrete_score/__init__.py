@@ -24,7 +24,7 @@ _PUBLIC = {
     "baselines": ["BASELINES", "Learned", "extension", "learn"],
     "diagnosis": ["Diagnosis", "TESTS", "algorithm_2", "choose_measure", "diagnose", "implied_dag", "order_evidence"],
     "dag": ["DagResult", "EdgeConfidence", "dag_from_order", "edge_confidence", "load_dag"],
-    "discover": ["DiscreteScore", "load_order"],
+    "discover": ["Cost", "DiscreteScore", "expected_cost", "load_order"],
     "report": ["python_code", "write_report"],
     "metrics": ["Evaluation", "F1", "evaluate", "f1", "shd", "sid"],
     "studies": ["STUDIES", "ResultFile", "Setting", "Study", "check_rows", "gains", "make_study", "read_results", "run_setting", "run_study", "spoiled_order"],

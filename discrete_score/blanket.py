@@ -384,3 +384,17 @@ def calibration(self: BlanketScore,
     mean = lambda values: [t.mean(v)[0] for t, v in zip(terms, values)]
     return pd.DataFrame(dict(entropy=mean(H), held_out_nll=mean(nll), difference=gap, standard_error=error),
                         index=pd.Index([self.table_.names[c] for c in columns], name="column"))
+
+# %% ../nbs/11_blanket.ipynb #b3d41f7e
+@patch
+def determined(self: BlanketScore) -> dict[str, tuple[str, ...]]: # Column -> the columns that fix it
+    "Columns that are a function of their parents in the learned network, in every row."
+    names, total = self.table_.names, self.families_.counter.total
+    dag, found = self.network(range(self.table_.d)).dag, {}
+    for j in np.flatnonzero(dag.any(0)).tolist():
+        parents = tuple(np.flatnonzero(dag[:, j]).tolist())
+        counts = self.families_.table(j, parents).counts
+        rows, share = (counts > 0).any(1).sum(), counts.sum(0)/total
+        gain, price = -total*(share[share > 0]*np.log(share[share > 0])).sum(), .5*rows*(len(share) - 1)*np.log(total)
+        if ((counts > 0).sum(1) <= 1).all() and gain > price: found[names[j]] = tuple(names[p] for p in parents)
+    return found

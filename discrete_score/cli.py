@@ -112,6 +112,7 @@ def _order(args) -> int:
     model = DiscreteScore(args.measure, _estimator(args), guide=None if args.guide == "none" else args.guide, knowledge=_knowledge(args), missing=args.missing, seed=args.seed)
     resume = load_order(args.resume) if args.resume else None
     kept, progress = _Kept(args, model, table, resume), _Progress(table.d)
+    _announce(args, table)
     try: model.fit(table, resume=resume, max_steps=args.max_steps, callback=lambda step: (kept(step), progress(step))[1])
     except KeyboardInterrupt: return kept.interrupted()
     print(_show_order(model))
@@ -121,6 +122,13 @@ def _order(args) -> int:
     return _stability(args, model, table) if args.bootstrap else 0
 
 # %% ../nbs/40_cli.ipynb #646bf130
+def _announce(args, table) -> None:
+    "Say before a long search what it will cost."
+    from discrete_score.discover import expected_cost
+    cost = expected_cost(table, None if args.guide == "none" else args.guide)
+    if args.estimator == "blanket" and cost.seconds >= 120: print(f"discrete-score: note: this search needs {cost._repr_markdown_()}", file=sys.stderr)
+
+
 def _check_targets(args) -> None:
     "Find out before the search whether its result can be written."
     for path in filter(None, (args.out, args.plot)):

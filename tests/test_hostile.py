@@ -195,3 +195,33 @@ def test_the_exact_estimator_does_not_see_positions(d, guide, seed):
     except ValueError as error: return check_error(error)
     assert not changed(model, search(frame.iloc[rng.permutation(len(frame))])), "rows"
     assert not changed(model, search(frame[rng.permutation(list(frame.columns)).tolist()])), "columns"
+
+
+def coins(n=2000, seed=0):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame({"a": rng.integers(2, size=n), "b": rng.integers(3, size=n), "c": rng.integers(2, size=n)})
+
+
+def test_determined_columns_are_named():
+    "A copy, a function of two columns, and none of it where 1 row in 100 disagrees."
+    found = lambda frame, **more: "; ".join(ds.DiscreteScore(**more).fit(frame).notes_)
+    assert found(coins()) == ""
+    for guide in ("evidence", None):
+        note = found(coins().assign(copy=lambda f: 1 - f.a), guide=guide)
+        assert "copy by a" in note or "a by copy" in note
+        both = found(coins().assign(sum=lambda f: f.a + 2*f.b), guide=guide)
+        assert "sum by a, b" in both or "a by sum" in both or "b by sum" in both
+    nearly = coins().assign(copy=lambda f: f.a)
+    nearly.loc[:19, "copy"] = 1 - nearly.loc[:19, "a"]
+    assert found(nearly) == ""
+
+
+def test_a_search_that_cannot_fit_is_refused(monkeypatch):
+    import pytest
+    from discrete_score import discover
+    cost = ds.expected_cost(ds.as_table(coins()))
+    assert cost.memory_mb > 100 and cost.seconds > 0
+    monkeypatch.setattr(discover, "_free_mb", lambda: cost.memory_mb - 1)
+    with pytest.raises(ValueError, match="3 columns needs about .* GB of memory"): ds.DiscreteScore().fit(coins())
+    monkeypatch.setattr(discover, "_free_mb", lambda: None)
+    assert ds.DiscreteScore().fit(coins()).result_.complete
