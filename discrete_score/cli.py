@@ -329,7 +329,7 @@ def _dag(args) -> int:
     for note in notes: print(f"discrete-score: note: {note}", file=sys.stderr)
     return _write_graph(graph, args)
 
-# %% ../nbs/40_cli.ipynb #1fd9a14a
+# %% ../nbs/40_cli.ipynb #47ac0554
 def _check_graph_targets(args) -> None:
     "Find out before the search whether its result can be written, and whether the options go together."
     for path in filter(None, (args.out, args.dot, args.png)):
@@ -337,16 +337,6 @@ def _check_graph_targets(args) -> None:
     if args.png and Path(args.png).suffix.lower() not in (".png", ".pdf", ".svg"): raise ValueError(f"--png writes .png, .pdf or .svg; got {args.png}")
     if args.inside and args.strategy != "prune": raise ValueError(f"--inside belongs to --strategy prune; got --strategy {args.strategy}")
     if args.strategy == "insert" and args.base in ("pc", "gam", "miic", "k2", "ghc"): raise ValueError(f"{args.base} has no score to insert edges by; use --strategy prune")
-
-
-def _read_order(path: str) -> list[str]:
-    "The order in a JSON file."
-    import json
-    try: content = json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as error: raise ValueError(f"{path} is not a complete JSON file ({error})") from None
-    order = content.get("order") if isinstance(content, dict) else None
-    if not isinstance(order, list) or not order: raise ValueError(f'{path} holds no order: expected a JSON object with a list "order", as `order --out` and `simulate --truth` write it')
-    return order
 
 # %% ../nbs/40_cli.ipynb #f2e254ff
 def _show_graph(graph) -> str:
