@@ -28,7 +28,7 @@ _PUBLIC = {
     "report": ["python_code", "write_report"],
     "metrics": ["Evaluation", "F1", "evaluate", "f1", "shd", "sid"],
     "studies": ["STUDIES", "ResultFile", "Setting", "Study", "check_rows", "gains", "make_study", "read_results", "run_setting", "run_study", "spoiled_order"],
-    "figures": ["order_layout", "plot_dag", "plot_elimination", "plot_in_degrees", "plot_measures", "plot_order", "plot_precedence", "plot_simplex", "plot_step", "plot_two_orders", "use_style"],
+    "figures": ["plot_comparison", "order_layout", "plot_dag", "plot_elimination", "plot_in_degrees", "plot_measures", "plot_order", "plot_precedence", "plot_simplex", "plot_step", "plot_two_orders", "use_style"],
     "explorer": ["Explorer", "Search", "Source", "export_all", "graph_so_far"],
 }
 _MODULE_OF = {name: module for module, names in _PUBLIC.items() for name in names}

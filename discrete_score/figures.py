@@ -5,11 +5,12 @@
 # %% auto #0
 __all__ = ['PALETTE', 'EDGE_STYLES', 'use_style', 'plot_elimination', 'plot_step', 'plot_order', 'plot_precedence',
            'plot_measures', 'plot_two_orders', 'plot_simplex', 'Layout', 'order_layout', 'edge_kinds', 'plot_dag',
-           'plot_in_degrees']
+           'plot_in_degrees', 'plot_comparison']
 
 # %% ../nbs/33_figures.ipynb #e93f0311
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from types import MappingProxyType
 import numpy as np
 import pandas as pd
@@ -414,3 +415,51 @@ def plot_in_degrees(
     ax.set(xlabel="column, in the order given", ylabel="parents", ylim=(0, max(in_degrees.max(), max_in_degree + 1) + .5), title=f"{int(above.sum())} of {d} columns have more than {max_in_degree} parents")
     ax.grid(False, axis="x")
     return ax
+
+# %% ../nbs/33_figures.ipynb #bad117ca
+_SERIES = MappingProxyType({ # Of a comparison: label, colour, marker, line
+    "alone": ("[X] alone", "grey", "o", "--"), "unguided": ("SCORE+[X], paper's order", "orange", "s", "-"), "guided": ("SCORE+[X], our order", "blue", "o", "-"),
+    "coin": ("guide with a coin", "green", "x", ":"), "marginal": ("marginal sort", "pink", "v", ":"), "random": ("random order", "black", "+", ":")})
+_WORDS = MappingProxyType({"f1": "F1", "shd_per_edge": "SHD / edges", "sid_per_edge": "SID / edges", "d_top_per_edge": "$D_{top}$ / edges"})
+
+
+def _mean_and_bar(values: pd.Series) -> tuple[float, float]:
+    "Mean, and half of its 95 % t-interval; no interval for a single value."
+    from scipy.stats import t
+    n = values.count()
+    return values.mean(), t.ppf(.975, n - 1)*values.std()/np.sqrt(n) if n > 1 else 0.
+
+
+def _plot_series(ax, groups, at, key, shift, bars=True) -> None:
+    "One line of a panel: means of `groups` (label of the place: values) at their places."
+    label, color, marker, line = _SERIES[key]
+    seen = [(at[place] + shift, *_mean_and_bar(values)) for place, values in groups if place in at]
+    x, y, e = np.array(sorted(seen)).T if seen else np.zeros((3, 0))
+    ax.errorbar(x, y, yerr=e if bars else None, label=label, color=PALETTE[color], marker=marker, linestyle=line, markersize=4, linewidth=1.2, elinewidth=.7, mfc="white" if key == "alone" else None)
+
+# %% ../nbs/33_figures.ipynb #584556ed
+def plot_comparison(
+    results: pd.DataFrame, # Rows of a study, from `read_results`
+    x: str = "d", # Column of the places
+    *, places: Sequence | None = None, # Its values, in the order of the axis; those that occur by default
+    metrics: Sequence[str] = ("f1", "shd_per_edge", "sid_per_edge"), # One row of panels each
+    bases: Sequence[str] = ("pc", "ges-bic", "ges-bdeu", "ordcd", "gam"), # One column of panels each
+    series: Sequence[str] = ("alone", "unguided", "guided", "coin", "random"), # What is drawn
+    title: str | None = None, # Above the figure
+): # Array of axes
+    "Draw each baseline alone and with each order, one row of panels per metric."
+    import matplotlib.pyplot as plt
+    at = {place: k for k, place in enumerate(sorted(results[x].unique()) if places is None else places)}
+    fig, axes = plt.subplots(len(metrics), len(bases), figsize=(2.1*len(bases), 1.7*len(metrics) + .5), sharex=True, sharey="row", squeeze=False)
+    for (i, metric), (j, base) in product(enumerate(metrics), enumerate(bases)):
+        rows = results[results.base == base]
+        for k, key in enumerate(series):
+            chosen = rows[rows.strategy == "alone"] if key == "alone" else rows[rows.main & (rows.order == key)]
+            _plot_series(axes[i, j], chosen.groupby(x)[metric], at, key, .07*(k - len(series)/2), bars=key in ("alone", "unguided", "guided"))
+        if i == 0: axes[i, j].set_title(base)
+        if j == 0: axes[i, j].set_ylabel(_WORDS.get(metric, metric))
+        if i == len(metrics) - 1: axes[i, j].set_xticks(range(len(at)), list(at), rotation=0 if x == "d" else 60, fontsize=7)
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    fig.legend(handles, labels, loc="outside lower center", ncols=len(series))
+    if title: fig.suptitle(title)
+    return axes

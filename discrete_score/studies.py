@@ -370,7 +370,7 @@ def append(self: ResultFile,
     self._write(_line([row.get(name, "") for name in COLUMNS]))
     self.rows.append(row)
 
-# %% ../nbs/32_studies.ipynb #445dde8f
+# %% ../nbs/32_studies.ipynb #6ed1f72c
 def _label(row) -> str:
     "What ordered the columns, in a word or two."
     if row.estimator in ("blanket", "exact", "diffusion"):
@@ -381,7 +381,7 @@ def _label(row) -> str:
 
 def read_results(
     path: str | Path, # A result file
-) -> pd.DataFrame: # Sorted by settings; `order` says what ordered the columns; `_per_edge` columns are divided by `edges`
+) -> pd.DataFrame: # Sorted by settings; `order` says what ordered the columns, `main` whether the strategy is the paper's for that base; `_per_edge` columns are divided by `edges`
     "The rows of a study with their types; of rows with the same setting the last one counts."
     path = Path(path)
     content = _parse(path.read_bytes(), path)
@@ -389,6 +389,7 @@ def read_results(
     for name in ("d", "n_rows", "seed", "degree", *RESULTS, *_TIMES): frame[name] = pd.to_numeric(frame[name])
     frame = frame.drop_duplicates(list(_SETTINGS), keep="last").sort_values(list(_SETTINGS), ignore_index=True)
     frame.insert(len(_SETTINGS) + 1, "order", [_label(row) for row in frame.itertuples()])
+    frame["main"] = frame.strategy == frame.base.map(BASES)
     for name in ("d_top", "shd", "sid"): frame[f"{name}_per_edge"] = frame[name]/frame.edges.where(frame.edges > 0)
     frame.attrs["command"] = content.command
     return frame
@@ -550,10 +551,10 @@ def _interval(x: np.ndarray) -> tuple[float, float]:
     half = t.ppf(.975, len(x) - 1)*x.std(ddof=1)/math.sqrt(len(x))
     return float(x.mean() - half), float(x.mean() + half)
 
-# %% ../nbs/32_studies.ipynb #04a363b4
+# %% ../nbs/32_studies.ipynb #38024158
 def gains(
     results: pd.DataFrame, # From `read_results`
-    first: str, # Condition of the rows that should be better, as in "order == 'guided' and strategy == 'insert'"
+    first: str, # Condition of the rows that should be better, as in "main and order == 'guided'"
     second: str = "strategy == 'alone'", # Condition of the rows that they are compared with
     metric: str = "f1", # A column; differences are positive where `first` is better: higher for F1, lower for all else
     *, by: Sequence[str] = ("graph", "degree", "d", "base"), # One line per value of these
