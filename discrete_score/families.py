@@ -245,7 +245,7 @@ def as_score(
         raise ValueError(f"score `{score}`: `bic` and `qnml` take no number, `bdeu` one, the others one or several, all positive.")
     return BDeu(*numbers) if name == "bdeu" else SCORES[name](numbers)
 
-# %% ../nbs/05_families.ipynb #6f5c8af0
+# %% ../nbs/05_families.ipynb #340b2758
 class Families:
     "Scores of the families of a table, counted once and remembered."
     def __init__(self,
@@ -263,7 +263,8 @@ class Families:
         self.names = tuple(map(str, range(self.d) if names is None else names))
         if len(set(self.names)) != self.d: raise ValueError(f"`names` must be {self.d} different names; got {len(set(self.names))}.")
         self.tolerance = 1e-10*(1 + self.counter.total)
-        self.cache_mb, self._luts, self._rows, self._scores, self._sets = cache_mb, {}, {}, {}, {}
+        self.cache_mb, self._luts, self._rows, self._scores, self._sets, self._wholes = cache_mb, {}, {}, {}, {}, {}
+        self._unit = 2.**-min(40, 55 - int(np.ceil(np.log2(self.counter.total*np.log(self.counter.total + 3)))))
 
 # %% ../nbs/05_families.ipynb #2a54f70b
 def _remember(cache, key, value, limit):
@@ -316,15 +317,32 @@ def _size(self: Families, parents):
     "Number of possible configurations of `parents`."
     return float(np.prod(self.n_states[list(parents)], dtype=float))
 
-# %% ../nbs/05_families.ipynb #015c53f0
+# %% ../nbs/05_families.ipynb #3680d723
 def _mask(columns):
     "A set of columns as an integer."
     return sum(1 << int(c) for c in columns)
 
 @patch
+def _whole(self: Families, alpha):
+    "The score's terms at 0, 1, ... as multiples of `self._unit`; the same for all counts that this table can hold, up to 65,536."
+    found = self._wholes.get(alpha)
+    if found is None:
+        terms = self.rule.terms(min(int(self.counter.total) + 1, 65536), alpha)
+        found = _remember(self._wholes, alpha, np.rint(terms/self._unit).astype(np.int64), 256)
+    return found
+
+@patch
 def _set_values(self: Families, counts, size):
     "F of sets with `size` possible configurations, from tables `counts[sets, ...]`."
-    cells = self._sums(counts.reshape(len(counts), -1), self.rule.cell_alphas(1, size))[0]
+    counts, (alpha,) = counts.reshape(len(counts), -1), self.rule.cell_alphas(1, size)
+    if counts.dtype.kind == "f": cells = self.rule.term(counts, alpha).sum(1)
+    else:
+        table = self._whole(alpha)
+        cells = table.take(counts, mode="clip").sum(1)
+        if (many := counts >= len(table)).any():
+            rest = np.rint(self.rule.term(np.where(many, counts, 0), alpha)/self._unit).astype(np.int64) - table[-1]
+            cells = cells + np.where(many, rest, 0).sum(1)
+        cells = cells*self._unit
     return (cells - self.rule.penalty(1, size, self.counter.total)).tolist()
 
 @patch

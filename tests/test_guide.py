@@ -6,7 +6,7 @@ from hypothesis import given, settings, strategies as st
 
 import discrete_score as ds
 from discrete_score.graphs import check_dag, dag_to_cpdag, is_order, skeleton
-from discrete_score.guide import AUTO_MEASURES, ClassGuide, EvidenceGuide, coin_order, explain, guided_order, marginal_order, pick_measure, random_order
+from discrete_score.guide import _halves, AUTO_MEASURES, ClassGuide, EvidenceGuide, coin_order, explain, guided_order, marginal_order, pick_measure, random_order
 
 
 def make(seed, d=6, n=500):
@@ -114,3 +114,55 @@ def test_nulls_depend_on_their_seed_only():
     guide = EvidenceGuide().fit(table)
     assert coin_order(guide, seed=4) == coin_order(guide, seed=4)
     assert len({tuple(random_order(table.names, seed=k)) for k in range(5)}) > 1
+
+
+def shuffled(table, seed):
+    "The same table with its rows and columns in another order and other names for its states."
+    rng = np.random.default_rng(seed)
+    df = table.frame()
+    renamed = pd.DataFrame({c: df[c].map(dict(zip(df[c].unique(), rng.permutation([f"s{k}" for k in range(df[c].nunique())])))).astype(str) for c in df})
+    return ds.as_table(renamed.iloc[rng.permutation(len(df)), rng.permutation(df.shape[1])], identifiers="keep")
+
+
+@settings(max_examples=8, deadline=None)
+@given(seed=st.integers(0, 10**4))
+def test_what_is_compelled_depends_on_the_content_only(seed):
+    _, table = make(seed, d=7, n=1500)
+    named = lambda guide: {(guide.names_[i], guide.names_[j]) for i, j in guide.compelled()}
+    one, two = EvidenceGuide().fit(table), EvidenceGuide().fit(shuffled(table, seed))
+    assert named(one) == named(two)
+    assert named(one) == named(EvidenceGuide().fit(table.distinct()))
+    assert named(one) <= named(EvidenceGuide(confirm=False).fit(table))
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10**4), weighted=st.booleans())
+def test_halves_are_halves(seed, weighted):
+    _, table = make(seed, d=4, n=301)
+    families = ds.families_of(table.distinct() if weighted else table, "bdeu:1")
+    parts = _halves(families, 3)
+    assert [w.sum() for _, w in parts] == [150, 151]
+    counts = lambda codes, w: np.bincount(codes @ np.array([64, 16, 4, 1]), w, minlength=256)
+    assert np.array_equal(sum(counts(*part) for part in parts), counts(table.codes, np.ones(301)))
+    assert any((a != b).any() for (a, _), (b, _) in zip(parts, _halves(families, 4)) if a.shape == b.shape) or parts[0][0].shape != _halves(families, 4)[0][0].shape
+
+
+def test_noise_compels_nothing():
+    found = []
+    for seed in range(12):
+        d, states, n = ((6, 2, 60), (10, 3, 100), (10, 2, 200))[seed % 3]
+        codes = np.random.default_rng([7, seed]).integers(0, states, (n, d))
+        table = ds.as_table(pd.DataFrame(codes, columns=[f"c{k}" for k in range(d)]), unused="drop", identifiers="keep")
+        found.append(int(EvidenceGuide().fit(table).partial_order().sum()))
+    assert sum(found) == 0
+
+
+def test_vetoes_survive_saving(tmp_path):
+    model = ds.DiscreteScore().fit(ds.load_network("earthquake").sample(5000, seed=3))
+    model.save(tmp_path / "order.json")
+    again = ds.load_order(tmp_path / "order.json")
+    assert [s.vetoed for s in again.result_.steps] == [s.vetoed for s in model.result_.steps]
+    pd.testing.assert_frame_equal(again.steps_, model.steps_)
+    refused = [s for s in model.result_.steps if s.vetoed]
+    assert refused and all(s.n_vetoed == len(s.vetoed) and s.veto_cost == max(c for _, c in s.vetoed) < -model.guide_.tau_ for s in refused)
+    assert all(name in s.candidates and name != s.leaf for s in refused for name, _ in s.vetoed)

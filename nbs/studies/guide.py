@@ -33,8 +33,9 @@ SETTINGS = [(f"{g} d={d} degree {k}", n, seed) for (g, d, k), n, seed in product
 SETTINGS += [(f"{g} d={d} degree {k}", n, seed) for d, seed, (g, e, k), n in product((10, 20), range(10), SIMULATED, (10_000, 1000)) if e == d]
 SETTINGS += [(name, 10_000, seed) for seed, name in product(range(10), ("earthquake", "sachs", "child", "insurance", "alarm"))]
 SETTINGS += [("ER d=40 degree 2", 10_000, seed) for seed in range(10)] + [("mildew", 10_000, seed) for seed in range(10)]
+SETTINGS += [(f"{g} d={d} degree {k}", 1000, seed) for d, seed, k, g in product((40, 60), range(5), (2, 4), ("ER", "SF"))]
 ORDER = {"earthquake": 0, "sachs": 0, "child": 1, "insurance": 2, "alarm": 3, "mildew": 9}
-SETTINGS.sort(key=lambda s: (ORDER.get(s[0], 8 if "d=40" in s[0] else 4 if "d=20" in s[0] else 0), s[2]))
+SETTINGS.sort(key=lambda s: (ORDER.get(s[0], 8 if "d=40" in s[0] else 10 if "d=60" in s[0] else 4 if "d=20" in s[0] else 0), s[2]))
 FIELDS = ["setting", "n", "seed", "d", "edges", "sample_size", *(f"none_{m}" for m in AUTO_MEASURES), *(f"guided_{m}" for m in AUTO_MEASURES), "auto", "picked", "vote", "random", "marginal", "coin",
           "class_coin", *(f"class_{m}" for m in AUTO_MEASURES), "arrows", "pairs", "pairs_right", "pairs_wrong", "pairs_true", "pairs_found"]
 
