@@ -40,6 +40,7 @@ def run(path):
 if __name__ == "__main__":
     os.environ.setdefault("JUPYTER_PLATFORM_DIRS", "1")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ.pop("MPLBACKEND", None)  # a backend set outside would keep figures out of the page
     for path in [Path(p).resolve() for p in sys.argv[1:]] or sorted(root.glob("nbs/**/*.ipynb")):
         print(path.relative_to(root), flush=True)
         run(path)
