@@ -28,7 +28,7 @@ def render():
     text, resources = MarkdownExporter().from_notebook_node(nb)
     if resources.get("outputs"): raise SystemExit("index.ipynb has picture outputs; README.md can hold text and tables only.")
     text = re.sub(r"<style scoped>.*?</style>\n?", "", text, flags=re.S)
-    text = re.sub(r"\]\(([\w/]+\.ipynb)\)", r"](nbs/\1)", text).replace("](../", "](")
+    text = re.sub(r"\]\(((?:[\w/]+\.ipynb|images/[\w.]+))\)", r"](nbs/\1)", text).replace("](../", "](")
     head = "<!-- Generated from nbs/index.ipynb by `make export`; edit the notebook. -->\n\n"
     return head + re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 

@@ -177,3 +177,16 @@ def test_graph_along_a_given_order(files):
 def test_graph_refuses_in_one_line(files, options, says):
     done = run("dag", "data.csv", *options, cwd=files)
     assert done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1 and says in done.stderr
+
+
+def test_report_of_strings_with_missing_cells(files):
+    rows = (files / "data.csv").read_text().splitlines()
+    (files / "holes.csv").write_text("\n".join([rows[0].replace("X1", "<b>X1</b>"), *(row if k % 7 else "," + row.split(",", 1)[1] for k, row in enumerate(rows[1:]))]))
+    done = run("report", files / "holes.csv", "-o", files / "report.html")
+    assert done.returncode == 2 and "--missing" in done.stderr and not (files / "report.html").exists()
+    done = run("report", files / "holes.csv", "--missing", "state", "-o", files / "report.html")
+    page = (files / "report.html").read_text(encoding="utf-8")
+    assert done.returncode == 0 and done.stdout.strip() == str(files / "report.html")
+    assert page.index("What the data compel") < page.index("The total order") and page.count("data:image/png") >= 3
+    assert "<b>X1</b>" not in page and "&lt;b&gt;X1&lt;/b&gt;" in page
+    assert "http" not in page.replace("http-equiv", "") and "<script" not in page
