@@ -26,8 +26,8 @@ SIMULATED = [f"{g} d={d} degree {k}" for g, d, k in (("ER", 10, 2), ("ER", 10, 4
 SETTINGS = [(s, n, seed) for seed, n, s in product(range(500, 506), (10_000, 1000), SIMULATED)]
 SETTINGS += [(s, 10_000, seed) for seed, s in product(range(500, 504), ("asia", "cancer", "survey", "water"))] + [("hailfinder", 10_000, 500), ("hepar2", 10_000, 500), ("hailfinder", 10_000, 501)]
 RULES = {"margin": (), "drop": (0,), "drop, turn": (0, 1), "drop, qnml": (0, 2, 3), "drop, turn, qnml": (0, 1, 2, 3)}
-NOISE = [(f"noise d={d} states {k}", n, seed) for seed, (d, k, n) in product(range(500, 530), ((6, 2, 60), (10, 3, 100), (10, 2, 200), (20, 3, 200)))]
-COMPELLED = [(s, n, seed) for seed, (s, n) in product(range(500, 504), (*product(SIMULATED, (10_000, 1000)), *product(("asia", "survey", "water", "hailfinder", "hepar2"), (10_000, 1000))))] + NOISE
+NOISE = [(f"noise d={d} states {k}", n, seed) for seed, (d, k, n) in product(range(500, 510), ((6, 2, 60), (10, 3, 100), (10, 2, 200), (20, 3, 200)))]
+COMPELLED = NOISE + [(s, n, seed) for seed, (s, n) in product(range(500, 502), (*product(SIMULATED, (10_000, 1000)), *product(("asia", "survey", "water", "hailfinder", "hepar2"), (10_000, 1000))))]
 COMPELLED_FIELDS = ["setting", "n", "seed", "firmness", "rule", "pairs", "pairs_right", "pairs_true", "pairs_found"]
 FIELDS = ["setting", "n", "seed", "score", "sample_size", "tolerance", "none", "guided", "coin"]
 
