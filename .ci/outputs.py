@@ -29,7 +29,7 @@ def run(path):
     held = {cell.id: (cell.cell_type, cell.source) for cell in nb.cells if skipped(cell)}
     for cell in nb.cells:
         if cell.id in held: cell.cell_type = "raw"
-    NotebookClient(nb, timeout=3600, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}}).execute()
+    NotebookClient(nb, timeout=3600, store_widget_state=False, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}}).execute()
     for cell in nb.cells:
         if cell.id in held: cell.cell_type = "code"
         for output in cell.get("outputs", []):

@@ -98,7 +98,7 @@ class Search:
     @property
     def stopped(self) -> bool: return self._stop.is_set()
 
-# %% ../nbs/41_explorer.ipynb #da53ab73
+# %% ../nbs/41_explorer.ipynb #15c46a97
 @patch
 def _run(self: Search) -> None:
     "What the thread does."
@@ -109,7 +109,7 @@ def _run(self: Search) -> None:
             total = self.table.d * (2 if self.compare else 1)
             self.model = self._fit(self.settings, 0, total)
             if self.compare and not self.stopped: self.second = self._fit(DiscreteScore(**self.settings.get_params(deep=False) | {"measure": self.compare}), self.table.d, total)
-        self.notes = list(dict.fromkeys(str(w.message) for w in caught))
+        self.notes = list(dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, UserWarning)))
     except Exception as error: self.error = error
     finally:
         if self.on_end is not None: self.on_end(self)

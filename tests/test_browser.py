@@ -107,6 +107,8 @@ def test_explorer_in_jupyterlab(tab, notebook):
         tab.goto(f"{address}/lab/tree/explorer.ipynb", timeout=60_000)
         tab.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=60_000)
         tab.get_by_text("| Idle").wait_for(timeout=60_000)
+        news = tab.get_by_role("button", name="No", exact=True)
+        if news.is_visible(): news.click()
         tab.get_by_role("menuitem", name="Run", exact=True).click()
         tab.get_by_text("Run All Cells", exact=True).click()
         tab.get_by_text("print(model.order_)").first.wait_for(timeout=60_000, state="attached")
