@@ -430,12 +430,12 @@ def _mean_and_bar(values: pd.Series) -> tuple[float, float]:
     return values.mean(), t.ppf(.975, n - 1)*values.std()/np.sqrt(n) if n > 1 else 0.
 
 
-def _plot_series(ax, groups, at, key, shift, bars=True) -> None:
+def _plot_series(ax, groups, at, key, shift, bars=True, join=True) -> None:
     "One line of a panel: means of `groups` (label of the place: values) at their places."
     label, color, marker, line = _SERIES[key]
     seen = [(at[place] + shift, *_mean_and_bar(values)) for place, values in groups if place in at]
     x, y, e = np.array(sorted(seen)).T if seen else np.zeros((3, 0))
-    ax.errorbar(x, y, yerr=e if bars else None, label=label, color=PALETTE[color], marker=marker, linestyle=line, markersize=4, linewidth=1.2, elinewidth=.7, mfc="white" if key == "alone" else None)
+    ax.errorbar(x, y, yerr=e if bars else None, label=label, color=PALETTE[color], marker=marker, linestyle=line if join else "none", markersize=4, linewidth=1.2, elinewidth=.7, mfc="white" if key == "alone" else None)
 
 # %% ../nbs/33_figures.ipynb #584556ed
 def plot_comparison(
@@ -455,7 +455,7 @@ def plot_comparison(
         rows = results[results.base == base]
         for k, key in enumerate(series):
             chosen = rows[rows.strategy == "alone"] if key == "alone" else rows[rows.main & (rows.order == key)]
-            _plot_series(axes[i, j], chosen.groupby(x)[metric], at, key, .07*(k - len(series)/2), bars=key in ("alone", "unguided", "guided"))
+            _plot_series(axes[i, j], chosen.groupby(x)[metric], at, key, (.07 if x == "d" else .14)*(k - len(series)/2), bars=key in ("alone", "unguided", "guided"), join=x == "d")
         if i == 0: axes[i, j].set_title(base)
         if j == 0: axes[i, j].set_ylabel(_WORDS.get(metric, metric))
         if i == len(metrics) - 1: axes[i, j].set_xticks(range(len(at)), list(at), rotation=0 if x == "d" else 60, fontsize=7)
