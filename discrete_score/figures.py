@@ -424,10 +424,8 @@ _WORDS = MappingProxyType({"f1": "F1", "shd_per_edge": "SHD / edges", "sid_per_e
 
 
 def _mean_and_bar(values: pd.Series) -> tuple[float, float]:
-    "Mean, and half of its 95 % t-interval; no interval for a single value."
-    from scipy.stats import t
-    n = values.count()
-    return values.mean(), t.ppf(.975, n - 1)*values.std()/np.sqrt(n) if n > 1 else 0.
+    "Mean and standard deviation; no deviation of a single value."
+    return values.mean(), values.std() if values.count() > 1 else 0.
 
 
 def _plot_series(ax, groups, at, key, shift, bars=True, join=True) -> None:
