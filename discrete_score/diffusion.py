@@ -429,18 +429,19 @@ def _trained(self: DiffusionScore, columns):
 def _run(self: DiffusionScore, one, path):
     "Train to the end, with checkpoints and progress; Ctrl-C keeps the last epoch that was finished."
     began, first, saved, kept, keep = time.monotonic(), one.epoch, time.monotonic(), None, path is not None and one.rank == 0
-    while not one.done:
-        try: one.run_epoch()
-        except KeyboardInterrupt:
-            if kept: _save(path, *kept)
-            raise
-        kept, now = one.snapshot(self._print) if keep else None, time.monotonic()
-        if keep and (one.done or now - saved >= self.checkpoint_every):
-            _save(path, *kept)
-            saved = now
-        if self.progress is not None and one.rank == 0:
-            left = (now - began)/(one.epoch - first)*(one.settings.epochs - one.epoch)*(not one.done)
-            self.progress(Progress(len(one.rows.n_states), one.epoch, one.settings.epochs, *one.history[-1], left))
+    try:
+        while not one.done:
+            one.run_epoch()
+            kept, now = one.snapshot(self._print) if keep else None, time.monotonic()
+            if keep and (one.done or now - saved >= self.checkpoint_every):
+                _save(path, *kept)
+                saved = now
+            if self.progress is not None and one.rank == 0:
+                left = (now - began)/(one.epoch - first)*(one.settings.epochs - one.epoch)*(not one.done)
+                self.progress(Progress(len(one.rows.n_states), one.epoch, one.settings.epochs, *one.history[-1], left))
+    except KeyboardInterrupt:
+        if kept: _save(path, *kept)
+        raise
 
 # %% ../nbs/14_diffusion.ipynb #2efa5c6f
 @patch
