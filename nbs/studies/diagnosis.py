@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 import discrete_score as ds
+from guide_choice import dataset
 from rows import append, stored
 from discrete_score.diagnosis import TESTS, Sample, implied_dag
 from discrete_score.families import families_of
@@ -133,16 +134,6 @@ DISTANCES = (0, .02, .05, .1, .2, .35, .5, .75, 1.)
 RANKING_TESTS = ("chi2", "cmh", "screened")
 RANKING = [(s, seed) for seed, s in product(range(100, 106), (*(f"ER d={d} degree {k}" for d, k in ((10, 2), (10, 4), (20, 2), (20, 4))), *NETWORKS[:3]))] + [(s, seed) for seed, s in product(range(100, 102), NETWORKS[3:5])]
 RANKING_FIELDS = ["setting", "seed", "distance", "d", "edges", "d_top", "deficit", "against", *(f"{kind}_{t}" for t in RANKING_TESTS for kind in ("share", "mean"))]
-
-
-def dataset(setting, n, seed):
-    "A table and the true DAG over its columns; columns with a single state in these rows are left out."
-    if "=" not in setting: net = ds.load_network(setting)
-    else: net = ds.random_network(int(setting.split()[1][2:]), graph=setting.split()[0], degree=int(setting.split()[3]), states=(3, 6), seed=seed)
-    df = net.sample(n, seed=seed)
-    df = df[[c for c in df if df[c].nunique() > 1]]
-    at = [net.names.index(c) for c in df]
-    return ds.as_table(df, unused="drop", identifiers="keep"), net.dag[np.ix_(at, at)]
 
 
 def shuffled(order, distance, rng):
