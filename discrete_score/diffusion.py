@@ -20,7 +20,7 @@ import torch
 import torch.distributed as dist
 
 from .ctmc import Process, Schedule
-from .data import Table, as_table
+from .data import Table, as_table, write_bytes
 from .hollow import EnergyMLP, HollowTransformer
 from .measures import as_measure
 from .score import _check_columns
@@ -276,17 +276,8 @@ def _save(path, tensors, info):
     path, text = Path(path), json.dumps(info)
     path.parent.mkdir(parents=True, exist_ok=True)
     content = save({k: v.detach().cpu().contiguous() for k, v in tensors.items()}, metadata={"info": text})
-    for target, data in ((path, content), (path.with_suffix(".json"), text.encode())):
-        part = target.with_name(target.name + ".part")
-        try:
-            with open(part, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(part, target)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
+    write_bytes(content, path)
+    write_bytes(text.encode(), path.with_suffix(".json"))
 
 
 def _load(path):

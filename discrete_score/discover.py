@@ -6,7 +6,7 @@
 __all__ = ['Cost', 'expected_cost', 'DiscreteScore', 'fingerprint', 'write_text', 'write_json', 'load_order']
 
 # %% ../nbs/24_discover.ipynb #55c0b1a0
-import contextlib, copy, hashlib, json, os, platform, stat, time, uuid
+import contextlib, copy, hashlib, json, os, platform, time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 from .blanket import BlanketScore
-from .data import Table, as_table
+from .data import Table, as_table, write_bytes
 from .diagnosis import RULES, Diagnosis, choose_measure
 from .diagnosis import diagnose as _diagnosed
 from .guide import AUTO_MEASURES, Agreement, ClassGuide, EvidenceGuide, agreement, explain
@@ -404,18 +404,7 @@ def write_text(
     path: str | os.PathLike, # Where
 ) -> None:
     "Write a file in UTF-8 so that the old one stays intact until the new one is complete."
-    path = Path(os.path.realpath(path))
-    if path.exists() and not stat.S_ISREG(path.stat().st_mode): return path.write_text(text, encoding="utf-8") and None
-    part = path.with_name(f".{path.name[:100]}.{uuid.uuid4().hex[:8]}")
-    try:
-        with open(part, "x", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    write_bytes(text.encode("utf-8"), path)
 
 
 def write_json(
