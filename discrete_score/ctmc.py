@@ -23,13 +23,17 @@ class Schedule:
 
     def __post_init__(self):
         if self.kind not in _KINDS: raise ValueError(f"`kind` must be one of {', '.join(_KINDS)}; got {self.kind!r}.")
-        if not self.total > 0: raise ValueError(f"`total` must be positive; got {self.total}.")
+        if not 0 < self.total < np.inf: raise ValueError(f"`total` must be positive and finite; got {self.total}.")
 
-    def integrated(self, t: float | np.ndarray) -> np.ndarray:
+    def integrated(self,
+        t: float | np.ndarray, # Times from 0 to 1
+    ) -> np.ndarray:
         "Integral of the rate from 0 to `t`."
         return _KINDS[self.kind][0](_times(t), self.total)
 
-    def rate(self, t: float | np.ndarray) -> np.ndarray:
+    def rate(self,
+        t: float | np.ndarray, # Times from 0 to 1
+    ) -> np.ndarray:
         "Rate of jumps at time `t`."
         return _KINDS[self.kind][1](_times(t), self.total)
 
@@ -74,7 +78,9 @@ class Process:
     schedule: Schedule = field(default_factory=Schedule) # How fast
     rate: float = 1. # Rate c of each jump
 
-    def __post_init__(self): _check_kind(self.kind)
+    def __post_init__(self):
+        _check_kind(self.kind)
+        if not 0 < self.rate < np.inf: raise ValueError(f"`rate` must be positive and finite; got {self.rate}.")
 
     def keep(self,
         t: float | np.ndarray, # Times

@@ -175,6 +175,17 @@ def _case_values(dag, states, alpha0, measure, n_networks, n_cases, rng):
         codes[..., j] = (rng.random((n_networks, n_cases, 1)) > below).sum(-1)
     return values
 
+# %% ../nbs/04_dirichlet.ipynb #f7df0e45
+def _check_arguments(dag, states, alpha0):
+    dag, states = np.asarray(dag), np.asarray(states)
+    if dag.ndim != 2 or dag.shape[0] != dag.shape[1]: raise ValueError(f"`dag` must be a square array, got shape {dag.shape}")
+    if states.shape != (len(dag),): raise ValueError(f"`states` must hold one number per node, {len(dag)} in all, got shape {states.shape}")
+    if (states != np.floor(states)).any(): raise ValueError(f"`states` must be whole numbers, got {states[states != np.floor(states)][0]}")
+    if (states < 2).any(): raise ValueError(f"each node needs at least 2 states, got {states.min()}; drop constant nodes")
+    if not 0 < alpha0 < np.inf: raise ValueError(f"`alpha0` must be positive and finite, got {alpha0}")
+    topological_order(dag)
+    return dag.astype(bool), states.astype(int)
+
 # %% ../nbs/04_dirichlet.ipynb #c9bfb720
 def _choose_weights(weights, states):
     if weights not in ("auto", "joint", "cases"): raise ValueError(f"unknown weights `{weights}`; choose one of `auto`, `joint`, `cases`")
@@ -194,7 +205,8 @@ def condition_values(
     seed: int | np.random.Generator,     # random seed
 ) -> np.ndarray:                         # `[n_networks, d]`: phi(X_j | parents of j)
     "Randomness of each node given its parents, in networks drawn from the prior (Eq. `eq:scm-dir`)."
-    dag, states, rng, measure = np.asarray(dag, bool), np.asarray(states, int), np.random.default_rng(seed), as_measure(measure)
+    (dag, states), rng, measure = _check_arguments(dag, states, alpha0), np.random.default_rng(seed), as_measure(measure)
+    if n_networks < 1 or n_cases < 1: raise ValueError(f"`n_networks` and `n_cases` must be at least 1, got {n_networks} and {n_cases}")
     weights, cells = _choose_weights(weights, states), np.prod(states, dtype=float)
     largest = cells if weights == "joint" else n_cases * states.max()
     sizes = [len(part) for part in np.array_split(np.arange(n_networks), max(1, int(np.ceil(n_networks * largest / 4e6))))]
@@ -222,15 +234,6 @@ def alpha0_needed(
     return np.where((L == 0) & (M == 0), 0., 1 / x)
 
 # %% ../nbs/04_dirichlet.ipynb #5f2f9d1e
-def _check_arguments(dag, states, alpha0):
-    dag, states = np.asarray(dag), np.asarray(states)
-    if dag.ndim != 2 or dag.shape[0] != dag.shape[1]: raise ValueError(f"`dag` must be a square array, got shape {dag.shape}")
-    if states.shape != (len(dag),): raise ValueError(f"`states` must hold one number per node, {len(dag)} in all, got shape {states.shape}")
-    if (states < 2).any(): raise ValueError(f"each node needs at least 2 states, got {states.min()}; drop constant nodes")
-    if not alpha0 > 0: raise ValueError(f"`alpha0` must be positive, got {alpha0}")
-    topological_order(dag)
-    return dag.astype(bool), states.astype(int)
-
 def _edge_forms(frame, alpha0, measure):
     "Gap of each edge by each form that is known for `measure`."
     sizes = tuple(frame[c].to_numpy() for c in ("n_i", "K_i", "n_j", "K_j"))
@@ -281,7 +284,8 @@ def check_prior(
 ) -> PriorCheck:                          # per edge: each form, and the probability that it holds
     "Whether a Dirichlet prior with `alpha0` makes Condition 3 hold on the edges of `dag` (Proposition 1)."
     dag, states = _check_arguments(dag, states, alpha0)
-    measure, names = as_measure(measure), np.arange(len(dag)) if names is None else np.asarray(names)
+    measure, names = as_measure(measure), np.arange(len(dag)) if names is None else np.asarray(list(names))
+    if len(names) != len(dag): raise ValueError(f"`names` must hold one name per node, {len(dag)} in all, got {len(names)}")
     n_rows, (i, j) = _n_rows(_parents(dag), states), np.nonzero(dag)
     frame = pd.DataFrame({"parent": names[i], "child": names[j], "n_i": states[i], "K_i": n_rows[i], "n_j": states[j], "K_j": n_rows[j]})
     weights = _choose_weights(weights, states)

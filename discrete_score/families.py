@@ -168,10 +168,18 @@ class FamilyScore:
     by_size: ClassVar[bool] = True # Does it depend on `q`? If not, families of one group are scored together
     by_set: ClassVar[bool] = False # Is it a difference: child and parents as one column with q r states, minus the parents as one column?
     edge_cost: ClassVar[float] = 0. # What every parent costs, in nats
-    def cell_alphas(self, q, r): return (0.,)
-    def term(self, n, alpha): raise NotImplementedError
-    def terms(self, size, alpha): return self.term(np.arange(size), alpha)
-    def penalty(self, q, r, total): return 0.
+    def cell_alphas(self, q, r):
+        "Pseudo-counts per cell to choose from."
+        return (0.,)
+    def term(self, n, alpha):
+        "f(n; alpha), what a cell with `n` rows adds."
+        raise NotImplementedError
+    def terms(self, size, alpha):
+        "f at 0, 1, ..., `size` - 1."
+        return self.term(np.arange(size), alpha)
+    def penalty(self, q, r, total):
+        "What the parameters of a family cost, with `total` rows."
+        return 0.
 
 @dataclass(frozen=True)
 class LeaveOneOut(FamilyScore):
@@ -392,11 +400,18 @@ def score(self: Families,
     "Score of a family; larger is better."
     key = child, tuple(sorted(parents))
     if key not in self._scores:
+        _check_family(self, *key)
         cost = self.rule.edge_cost*len(key[1])
         found = self._quotient(*key) - cost if self.rule.by_set else self._recall(*key)
         if found is None: found = self._evaluate(self.counter.counts(*key)[None], self._size(key[1])).max() - cost
         _remember(self._scores, key, float(found), 2**18)
     return self._scores[key]
+
+def _check_family(families, child, parents) -> None:
+    "Refuse a parent that is there twice or is the child itself: its score would be a number without meaning."
+    if len({child, *parents}) <= len(parents):
+        raise ValueError(f"the parents of `{families.names[child]}` must be different columns and not itself; got {[families.names[p] for p in parents]}.")
+
 
 @patch
 def _recall(self: Families, child, parents):
@@ -418,6 +433,7 @@ def extend(self: Families,
     row = np.full(self.d, np.nan) if row is None else row
     todo = candidates[np.isnan(row[candidates])]
     if len(todo):
+        _check_family(self, child, (*parents, *set(todo.tolist())))
         row = row.copy()
         if self.rule.by_set: row[todo] = self._by_sets(child, parents, todo.tolist())
         else:

@@ -360,7 +360,16 @@ def conditionals(self: BayesNet,
     columns, codes = self._columns(columns), np.asarray(codes)
     if codes.ndim != 2 or codes.shape[1] != self.d:
         raise ValueError(f"`codes` must have one column for each of the {self.d} variables; got shape {codes.shape}.")
+    _check_codes(self, codes, columns)
     return [self._conditional(codes, columns, j) for j in columns]
+
+
+def _check_codes(network, codes, columns) -> None:
+    "Refuse codes that are not states of the columns that are read: a negative one would read another row of a table."
+    if codes.dtype.kind not in "iub": raise TypeError(f"`codes` must be integers; got `{codes.dtype}`.")
+    for j in columns if len(codes) else ():
+        low, high, n = codes[:, j].min(), codes[:, j].max(), network.n_states[j]
+        if low < 0 or high >= n: raise ValueError(f"column `{network.names[j]}` must hold codes 0 to {n - 1}; got {low} to {high}.")
 
 # %% ../nbs/02_networks.ipynb #14185599
 @patch
@@ -380,6 +389,7 @@ def marginal(self: BayesNet,
 ) -> np.ndarray: # One axis per variable
     "Exact joint distribution of a few variables."
     columns = self._columns(columns)
+    if not columns: raise ValueError("`marginal` needs at least one variable; name it, or see `joint`.")
     factors, hidden = self._factors(columns)
     cells = float(np.prod(self.n_states[list(columns)].astype(float)))
     if hidden or cells > CELL_LIMIT:
@@ -391,13 +401,14 @@ def marginal(self: BayesNet,
 def _er_edges(d: int, expected: float, rng: np.random.Generator) -> np.ndarray:
     "Upper triangle of an ER graph with the `expected` number of edges."
     pairs = d * (d - 1) / 2
-    if not 0 <= expected <= pairs: raise ValueError(f"{d} nodes can have 0 to {pairs:.0f} edges; asked for {expected:g} expected edges.")
+    if not 0 <= expected <= pairs: raise ValueError(f"{d} nodes can have 0 to {pairs:.0f} edges; asked for {expected:g} expected edges. Give a `degree` from 0 to {d - 1}, or `edges`.")
     return np.triu(rng.random((d, d)) < (expected / pairs if pairs else 0), 1)
 
 
 def _sf_edges(d: int, expected: float, rng: np.random.Generator, hubs: str) -> np.ndarray:
     "A Barabási–Albert graph with m = expected / d, oriented by age."
     m = max(1, round(expected / d))
+    if not expected >= 0: raise ValueError(f"`degree` and `edges` must not be negative; asked for {expected:g} expected edges.")
     if m >= d: raise ValueError(f"a scale-free graph with m = {m} edges per node needs more than {m} nodes; got {d}.")
     graph = nx.barabasi_albert_graph(d, m, seed=int(rng.integers(2**31)))
     old_to_new = np.triu(nx.to_numpy_array(graph, nodelist=range(d)) > 0, 1)
@@ -427,7 +438,7 @@ def random_dag(
 def _draw_states(states, d: int, rng: np.random.Generator) -> np.ndarray:
     "Numbers of states: one for all, a range to draw from, or given one by one."
     if isinstance(states, tuple) and len(states) == 2: n = rng.integers(states[0], states[1] + 1, size=d) if states[0] <= states[1] else np.zeros(d, int)
-    else: n = np.broadcast_to(np.asarray(states, dtype=np.int64), d).copy()
+    else: n = np.full(d, states, dtype=np.int64) if np.shape(states) in ((), (d,)) else np.zeros(d, int)
     if n.min() < 2: raise ValueError(f"`states` must be a number >= 2, a range (low, high) or one number per node; got {states}.")
     return n
 
