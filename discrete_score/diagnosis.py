@@ -45,7 +45,7 @@ def algorithm_2(
         for i in order[:k]:
             given = [v for v in order[:k] if v != i]
             if test(i, j, given) < alpha: in_degree[sample.names[j]] += 1
-    return pd.Series(in_degree, name="in-degree")
+    return pd.Series(in_degree, name="in-degree", dtype=int)
 
 # %% ../nbs/22_diagnosis.ipynb #348250e3
 class Sample:
@@ -266,7 +266,9 @@ class ImpliedDag:
     def in_degrees(self) -> pd.Series:
         "Number of parents of every column but the first, in the order given."
         return pd.Series(self.dag.sum(0), index=self.names, name="in-degree")[list(self.order[1:])]
-    def share_above(self, max_in_degree: int) -> float:
+    def share_above(self,
+        max_in_degree: int, # Parents that a column has at most
+    ) -> float:
         "Share of the columns but the first that have more parents than `max_in_degree`."
         return float((self.in_degrees > max_in_degree).mean()) if len(self.names) > 1 else 0.
     @property
@@ -464,7 +466,7 @@ RULES = ("evidence", "in-degree", "agreement")
 
 def choose_measure(
     estimator: ScoreEstimator, # An estimator that is fitted to `table`
-    table: Table, # Rows
+    table: Table | pd.DataFrame | np.ndarray, # Rows
     measures: Sequence[str | Callable] = AUTO_MEASURES, # Measures to choose from; earlier ones win ties
     *, rule: Literal["evidence", "in-degree", "agreement"] = "evidence", # What decides
     guide=None, # A fitted guide for the search; None: the paper's Algorithm 1
@@ -476,6 +478,7 @@ def choose_measure(
     "Run every measure, diagnose its order, keep the one with the least risk of violations."
     if rule not in RULES: raise ValueError(f"unknown rule {rule!r}; expected one of {', '.join(RULES)}.")
     if not measures: raise ValueError("`measures` is empty; name at least one measure.")
+    table = as_table(table)
     judge = guide if hasattr(guide, "evidence") else EvidenceGuide(seed=seed).fit(table, knowledge)
     found, alone = _candidates(estimator, table.names, measures, guide, knowledge, seed)
     agreed = [agreement(result, judge if guide is None else guide) for result in alone]
