@@ -266,7 +266,10 @@ class ClassGuide:
         consistent_extension(self.pdag, names=self.names_)
         self._given = self.pdag
 
-    def fit(self, table: Table, knowledge: Knowledge | Mapping | None = None) -> "ClassGuide":
+    def fit(self,
+        table: Table, # Its columns must be the graph's nodes, in the same order
+        knowledge: Knowledge | Mapping | None = None, # What is known about the order
+    ) -> "ClassGuide": # The guide itself
         "Join the class with what is known about the order."
         if tuple(table.names) != tuple(self.names_):
             nodes, columns = (", ".join(map(str, names[:8])) for names in (self.names_, table.names))
@@ -468,9 +471,15 @@ def marginal_order(
 class Coin:
     "An estimator without an opinion: V is drawn at random."
     def __init__(self, *, seed: int | np.random.Generator): self.rng = np.random.default_rng(seed)
-    def fit(self, table): return self
-    def values(self, columns, measure=None): return self.rng.random(len(columns)), np.zeros(len(columns))
-    def conditionals(self, codes, columns): raise ValueError("a coin has no conditionals.")
+    def fit(self, table):
+        "Nothing to learn."
+        return self
+    def values(self, columns, measure=None):
+        "A number from U(0, 1) for each of `columns`, without error."
+        return self.rng.random(len(columns)), np.zeros(len(columns))
+    def conditionals(self, codes, columns):
+        "Not to be had."
+        raise ValueError("a coin has no conditionals.")
 
 # %% ../nbs/21_guide.ipynb #28e46bc1
 def coin_order(
