@@ -266,7 +266,9 @@ class Bootstrap:
         "Columns by mean position; equal ones by the hash of seed and name."
         return [self.names[j] for j in np.lexsort((_hashes(self.names, self.seed), self.orders.mean(0)))]
 
-    def toss_ups(self, share: float = .8) -> pd.DataFrame:
+    def toss_ups(self,
+        share: float = .8, # What one direction must reach
+    ) -> pd.DataFrame: # One row per pair
         "Pairs for which neither direction reaches `share` of the orders, the most even first."
         p = self.precedence.to_numpy()
         pairs = [(self.names[i], self.names[j], p[i, j]) for i in range(len(p)) for j in range(len(p)) if p[i, j] >= p[j, i] and (i < j or p[i, j] > p[j, i])]
