@@ -337,8 +337,7 @@ def plot_dag(
     if layout is None: layout = order_layout(dag if truth is None else dag | truth, order)
     at, x = layout.places * [1, -.62], np.vstack([layout.places, *layout.routes.values()])[:, 0]
     if ax is None: _, ax = plt.subplots(figsize=(max(5, .8 * np.ptp(x) + 1), max(3, .8 * np.ptp(at[:, 1]) + 1)))
-    ax.set(xticks=[], yticks=[], title=title, xmargin=0, ymargin=0, aspect="equal", adjustable="datalim")
-    ax.update_datalim([(x.min() - .5, at[:, 1].min() - .35), (x.max() + .5, at[:, 1].max() + .25)])
+    ax.set(xticks=[], yticks=[], title=title, aspect="equal", xlim=(x.min() - .5, x.max() + .5), ylim=(at[:, 1].min() - .35, at[:, 1].max() + .25))
     ax.spines[:].set_visible(False)
     kinds, small = edge_kinds(dag, truth), len(dag) > 25
     for i, j, kind in kinds:
@@ -366,7 +365,7 @@ def _curve(layout, i, j):
     if points is None: points = [(a + b)/2 + .3 * np.array([b[1] - a[1], a[0] - b[0]]) / max(np.hypot(*(b - a))**.5, .3)]
     corners = np.vstack([a, *points, b])
     middles = (corners[1:-2] + corners[2:-1])/2 if len(corners) > 3 else np.empty((0, 2))
-    ends, t, line = np.vstack([a, middles, b]), np.linspace(0, 1, 12)[:, None], []
+    ends, t, line = np.vstack([a, middles, b]), np.linspace(0, 1, 40)[:, None], []
     for k in range(len(ends) - 1): line.append((1 - t)**2 * ends[k] + 2*t*(1 - t) * (corners[k + 1] if len(corners) > 2 else (a + b)/2) + t**2 * ends[k + 1])
     line = np.vstack(line)
     return line[(np.hypot(*(line - a).T) > .09) & (np.hypot(*(line - b).T) > .09)]
@@ -379,7 +378,7 @@ def _draw_edge(ax, line, kind, *, tip, width, small):
     colour, style, marker = EDGE_STYLES[kind]
     colour, front = PALETTE[colour], 1 if kind == "missing" else 2
     ax.plot(*line.T, color=colour, linestyle=style, linewidth=width, zorder=front)
-    if tip: ax.add_patch(FancyArrowPatch(path=Path(line[-2:]), arrowstyle="-|>", mutation_scale=7 if small else 10, linewidth=width, color=colour, zorder=front))
+    if tip: ax.add_patch(FancyArrowPatch(path=Path(line[[-min(4, len(line)), -1]]), arrowstyle="-|>", mutation_scale=7 if small else 10, linewidth=width, color=colour, zorder=front))
     if marker: ax.plot(*line[len(line)//2], marker, color="white", markeredgecolor=colour, markersize=4 if small else 5.5, zorder=3, linestyle="none")
 
 
@@ -393,11 +392,11 @@ def _draw_nodes(ax, at, names, small):
 
 
 def _edge_legend(ax, kinds):
-    "One entry per kind that occurs, with its number."
+    "One entry per kind that occurs, with its number; as many beside each other as the axes are wide."
     from matplotlib.lines import Line2D
     handles = [Line2D([], [], color=PALETTE[c], linestyle=s, marker=m, markerfacecolor="white", markersize=5, linewidth=1.3, label=f"{kinds.count(kind)} {kind}")
                for kind, (c, s, m) in EDGE_STYLES.items() if kind in kinds]
-    ax.legend(handles=handles, loc="upper center", bbox_to_anchor=(.5, 0), ncols=min(3, len(handles)), handlelength=3.2, columnspacing=1., borderaxespad=.1)
+    ax.legend(handles=handles, loc="upper center", bbox_to_anchor=(.5, 0), ncols=max(1, min(3, len(handles), int(ax.get_window_extent().width/ax.figure.dpi/1.15))), handlelength=3.2, columnspacing=1., borderaxespad=.1)
 
 # %% ../nbs/33_figures.ipynb #38766b1d
 def plot_in_degrees(
@@ -411,7 +410,7 @@ def plot_in_degrees(
     if ax is None: _, ax = plt.subplots(figsize=(max(5, 1 + .2*d), 3))
     ax.bar(range(d), in_degrees, color=[PALETTE["red" if a else "blue"] for a in above], hatch=["//" if a else "" for a in above], edgecolor="white", linewidth=0)
     ax.axhline(max_in_degree + .5, color=PALETTE["black"], linestyle="--", linewidth=1)
-    ax.set_xticks(range(d), in_degrees.index, rotation=90, fontsize=6 if d > 25 else 8)
+    ax.set_xticks(range(d), _short(in_degrees.index), rotation=90, fontsize=6 if d > 25 else 8)
     ax.set(xlabel="column, in the order given", ylabel="parents", ylim=(0, max(in_degrees.max(), max_in_degree + 1) + .5), title=f"{int(above.sum())} of {d} columns have more than {max_in_degree} parents")
     ax.grid(False, axis="x")
     return ax
