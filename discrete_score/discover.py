@@ -214,6 +214,12 @@ def _place(step: Step) -> str:
     return f"| {step.leaf} | {step.value:.3f} | {step.runner_up} | {step.margin:.1f} |"
 
 
+def _compels(model: DiscreteScore) -> str:
+    "Who compels what comes before what: the data, or the graph that was given as the guide."
+    given = isinstance(getattr(model, "guide_", None), ClassGuide) or isinstance(model.guide, (list, np.ndarray))
+    return "The given graph compels" if given else "The data compel"
+
+
 @patch
 def _headline(self: DiscreteScore) -> list[str]:
     "What the data compel, and whether the criterion deserves a vote on the rest."
@@ -221,7 +227,7 @@ def _headline(self: DiscreteScore) -> list[str]:
     arrows = [f"{a} → {b}" for a, b in zip(*(self.feature_names_in_[k] for k in np.nonzero(_reduced(self.partial_order_))))]
     shown = ", ".join(arrows[:12]) + (f" and {len(arrows) - 12} more" if len(arrows) > 12 else "")
     vote = "" if self.agreement_.deserves_vote else " It has not earned a vote here: take what the data leave open as *cannot say*."
-    return [f"**The data compel** {int(self.partial_order_.sum())} of {self.n_features_in_ * (self.n_features_in_ - 1) // 2} pairs" + (f": {shown}." if arrows else "."), "",
+    return [f"**{_compels(self)}** {int(self.partial_order_.sum())} of {self.n_features_in_ * (self.n_features_in_ - 1) // 2} pairs" + (f": {shown}." if arrows else "."), "",
             f"**The criterion** decides the rest. {self.agreement_._repr_markdown_()}.{vote}", ""]
 
 
@@ -468,7 +474,7 @@ def _check_partial(before: np.ndarray) -> None:
     if (before & before.T).any(): raise ValueError("the compelled pairs contradict each other")
     if ((before.astype(int) @ before.astype(int) > 0) & ~before).any(): raise ValueError("compelled pairs are missing: i before j and j before k, but not i before k")
 
-# %% ../nbs/24_discover.ipynb #da71636e
+# %% ../nbs/24_discover.ipynb #86f23c38
 _EDGE_COLUMNS = ["from", "to", "decided_by", "margin", "answer"]
 
 
@@ -479,26 +485,6 @@ def _read_step(row: Mapping) -> Step:
     row |= {key: tuple(row[key]) for key in ("candidates", "remaining")}
     row["vetoed"] = tuple((name, float(cost)) for name, cost in row["vetoed"])
     return Step(**row | {key: np.array(row[key], dtype=float) for key in ("values", "standard_errors")})
-
-
-def load_order(
-    path: str | os.PathLike, # A file written by `save`
-) -> DiscreteScore: # The fitted object, without its estimator
-    "Read a result from a JSON file; no code is run."
-    from discrete_score.data import Schema
-    content = _read_json(path, _FORMAT, "DiscreteScore.save")
-    try: return _rebuild(content, Schema)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-        raise ValueError(f"`{Path(path).name}` is damaged or was edited: {error if isinstance(error, ValueError) else repr(error)}. Search again, or take a copy that was not changed.") from None
-
-
-def _read_json(path: str | os.PathLike, kind: str, writer: str) -> dict:
-    "The content of a JSON file of our own."
-    try: content = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error: raise ValueError(f"`{Path(path).name}` is not a complete JSON file ({error}); was it cut off?") from None
-    found = content.get("format") if isinstance(content, dict) else None
-    if found != kind: raise ValueError(f"`{Path(path).name}` is not a result of `{writer}`: its format is {found!r}, not {kind!r}.")
-    return content
 
 
 def _rebuild(content: Mapping, Schema) -> DiscreteScore:
@@ -524,3 +510,23 @@ def _rebuild(content: Mapping, Schema) -> DiscreteScore:
     model.edges_ = None if content["edges"] is None else pd.DataFrame(content["edges"], columns=_EDGE_COLUMNS).astype({"margin": float})
     if model.edges_ is not None and not {*model.edges_["from"], *model.edges_["to"]} <= set(names): raise ValueError("an edge names a column that the table does not have")
     return model._expose()
+
+# %% ../nbs/24_discover.ipynb #da71636e
+def load_order(
+    path: str | os.PathLike, # A file written by `save`
+) -> DiscreteScore: # The fitted object, without its estimator
+    "Read a result from a JSON file; no code is run."
+    from discrete_score.data import Schema
+    content = _read_json(path, _FORMAT, "DiscreteScore.save")
+    try: return _rebuild(content, Schema)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+        raise ValueError(f"`{Path(path).name}` is damaged or was edited: {error if isinstance(error, ValueError) else repr(error)}. Search again, or take a copy that was not changed.") from None
+
+
+def _read_json(path: str | os.PathLike, kind: str, writer: str) -> dict:
+    "The content of a JSON file of our own."
+    try: content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error: raise ValueError(f"`{Path(path).name}` is not a complete JSON file ({error}); was it cut off?") from None
+    found = content.get("format") if isinstance(content, dict) else None
+    if found != kind: raise ValueError(f"`{Path(path).name}` is not a result of `{writer}`: its format is {found!r}, not {kind!r}.")
+    return content

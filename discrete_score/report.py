@@ -6,15 +6,14 @@
 __all__ = ['draw_png', 'picture', 'python_code', 'write_report']
 
 # %% ../nbs/24b_report.ipynb #7e50b3ed
-import base64, html, io, os, tempfile
+import ast, base64, html, io, os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 import numpy as np
 import pandas as pd
-from .data import Table, as_table
-from .diagnosis import Diagnosis, diagnose
-from .discover import DiscreteScore, _reduced, _versions
-from .guide import EvidenceGuide
+from .data import Table, as_table, write_bytes
+from .diagnosis import Diagnosis
+from .discover import DiscreteScore, _compels, _reduced, _versions, fingerprint
 
 # %% ../nbs/24b_report.ipynb #ccd7df5d
 def _text(value) -> str:
@@ -60,10 +59,11 @@ def _compelled(model: DiscreteScore) -> str:
     names, d = model.feature_names_in_, model.n_features_in_
     arrows = [f"{names[i]} → {names[j]}" for i, j in np.argwhere(_reduced(model.partial_order_))]
     pairs, total = int(model.partial_order_.sum()), d * (d - 1) // 2
-    if not arrows: return f"<p class=\"key\">The data compel none of the {total} pairs of columns.</p><p>Every arrow can be turned without making the data less likely. The order below rests on the criterion alone.</p>"
+    if not arrows: return f"<p class=\"key\">{_compels(model)} none of the {total} pairs of columns.</p><p>No arrow is clear enough to be settled without the criterion. The order below rests on the criterion alone.</p>"
+    why = "turning it would make the data much less likely, whatever the measure of randomness" if "data" in _compels(model) else "so it is in every network of the class of that graph; the data were not asked"
     listed = "".join(f"<li>{_text(arrow)}</li>" for arrow in arrows)
-    return (f'<p class="key">The data compel the order of {pairs} of {total} pairs of columns.</p>'
-            f'<p>“a → b” says that a comes before b: turning it would make the data much less likely, whatever the measure of randomness. All compelled pairs follow from these {len(arrows)} arrows. '
+    return (f'<p class="key">{_compels(model)} the order of {pairs} of {total} pairs of columns.</p>'
+            f'<p>“a → b” says that a comes before b: {why}. All compelled pairs follow from these {len(arrows)} arrows. '
             f'About the other {total - pairs} pairs the data say nothing by themselves.</p><ul class="arrows">{listed}</ul>')
 
 # %% ../nbs/24b_report.ipynb #adc501a4
@@ -122,8 +122,7 @@ def _diagnosis(found: Diagnosis) -> str:
 def _diagnosed(model: DiscreteScore, table: Table | None) -> Diagnosis | None:
     "The diagnosis of a complete search, if its table is known."
     if table is None or not model.result_.complete: return None
-    guide = getattr(model, "guide_", None)
-    return diagnose(table, model.order_, guide=guide if isinstance(guide, EvidenceGuide) else None, seed=model.seed)
+    return model.diagnose(table)
 
 # %% ../nbs/24b_report.ipynb #08a13cfe
 def _data(model: DiscreteScore, table: Table | None) -> str:
@@ -154,7 +153,10 @@ def _assumptions() -> str:
     return "<dl>" + "".join(f"<dt>{_text(what)}</dt><dd>{_text(why)}</dd>" for what, why in _ASSUMED) + "</dl>"
 
 # %% ../nbs/24b_report.ipynb #433c1b40
-_PLAIN = (str, int, float, bool, type(None), list, tuple, dict)
+def _written(value) -> bool:
+    "Does the `repr` of the value give it back?"
+    try: return ast.literal_eval(repr(value)) == value
+    except (ValueError, SyntaxError): return False
 
 
 def python_code(
@@ -166,8 +168,9 @@ def python_code(
     defaults, given, lost = DiscreteScore().get_params(deep=False), [], []
     for key, value in model.get_params(deep=False).items():
         if key == "knowledge" and value is not None: value = {k: v for k, v in (asdict(value) if is_dataclass(value) else dict(value)).items() if len(v)} or None
-        if isinstance(value, _PLAIN) and value != defaults[key]: given.append(f"{key}={value!r}")
-        elif not isinstance(value, _PLAIN): lost.append(key)
+        value = value.item() if isinstance(value, np.generic) else value
+        if not _written(value): lost.append(key)
+        elif value != defaults[key]: given.append(f"{key}={value!r}")
     lines = ["import discrete_score as ds", "", *(f"# `{key}` was given as an object: pass it here again" for key in lost),
              f"table = {data}", f"model = ds.DiscreteScore({', '.join(given)}).fit(table)", "print(model.order_)"]
     return "\n".join(lines) + "\n"
@@ -194,18 +197,6 @@ def _page(title: str, intro: str, sections: Sequence[tuple[str, str]]) -> str:
     return (f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
             f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{_text(title)}</title><style>{_STYLE}</style></head>\n'
             f"<body><h1>{_text(title)}</h1>\n<p>{intro}</p>\n<nav>{links}</nav>\n{parts}\n</body></html>\n")
-
-
-def _write(text: str, path: Path) -> None:
-    "Write a file so that the old one stays intact until the new one is complete."
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file: file.write(text)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
 
 # %% ../nbs/24b_report.ipynb #63f2d0b8
 def _pictures(model: DiscreteScore) -> str:
@@ -249,10 +240,11 @@ def write_report(
     model._check_fitted()
     path = Path(path)
     if not path.resolve().parent.is_dir(): raise ValueError(f"cannot write {path}: there is no folder {path.parent}.")
+    if stability is not None and tuple(stability.names) != tuple(model.schema_.names): raise ValueError(f"`stability` is of other columns than the model ({', '.join(map(str, stability.names[:3]))}, …); pass a bootstrap of the same table.")
     table = _known_table(model, table)
     intro = (f"A causal order of {model.n_features_in_} columns from {model.n_rows_:,.0f} rows. What the data compel comes first; what only the criterion says comes after it. "
              "Read the assumptions before you use either.")
-    _write(_page(title, intro, _sections(model, table, stability, data)), path)
+    write_bytes(_page(title, intro, _sections(model, table, stability, data)).encode("utf-8", "backslashreplace"), path)
     return path
 
 
@@ -260,5 +252,5 @@ def _known_table(model: DiscreteScore, table) -> Table | None:
     "The fitted table: the one given, if it is the same, or the one that the estimator kept."
     if table is None: return getattr(getattr(model, "estimator_", None), "table_", None)
     table = as_table(table, missing=model.missing, bins=model.bins, unused="drop" if model.unused == "warn" else model.unused, identifiers=model.identifiers)
-    if table.names != model.schema_.names or table.total != model.n_rows_: raise ValueError(f"`table` has {table.total:,.0f} rows and {table.d} columns; the model was fitted to {model.n_rows_:,.0f} rows and {model.n_features_in_} columns. Pass the same table.")
+    if fingerprint(table) != model.fingerprint_: raise ValueError(f"`table` is not the one that was fitted (other rows, columns, states or weights): it has {table.total:,.0f} rows and {table.d} columns; the model was fitted to {model.n_rows_:,.0f} and {model.n_features_in_}. Pass the same table.")
     return table
