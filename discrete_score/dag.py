@@ -146,6 +146,8 @@ def _how(result) -> str:
 # %% ../nbs/23_dag.ipynb #1f7057ec
 def _check_result(result) -> None:
     "Check that names, order and graphs belong together."
+    if result.strategy not in ("insert", "prune", "parents"): raise ValueError(f"`strategy` must be insert, prune or parents; got {result.strategy!r}.")
+    if (result.base == "none") != (result.strategy == "parents") or result.base not in ("none", *BASELINES): raise ValueError(f"`base` must be a learner, or none with parents from predecessors; got {result.base!r} with {result.strategy!r}.")
     d = len(result.names)
     check_order(result.order, d, result.names)
     for field, check in (("dag", check_dag), ("oriented", check_dag), ("base_graph", check_pdag)):
@@ -359,11 +361,8 @@ def load_dag(
     path: str | os.PathLike, # A file written by `save`
 ) -> DagResult:
     "Read a network from a JSON file."
-    name = Path(path).name
-    try: content = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error: raise ValueError(f"`{name}` is not a complete JSON file ({error}); was it cut off?") from None
-    if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        raise ValueError(f"`{name}` is not a network written by `save`: its format is {content.get('format') if isinstance(content, dict) else None!r}, not {_FORMAT!r}.")
+    from discrete_score.discover import _read_json
+    name, content = Path(path).name, _read_json(path, _FORMAT, "DagResult.save")
     try: return _rebuild(content)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         text = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
@@ -383,7 +382,8 @@ def _rebuild(content: Mapping) -> DagResult:
             if a not in at or b not in at: raise ValueError(f"the edge {a} -> {b} is not between columns of `names`.")
             array[at[a], at[b]] = share[0] if share else True
         return array
-    moves = tuple((str(a), str(b), float(gain)) for a, b, gain in content["inserted"])
+    moves = tuple((a, b, float(gain)) for a, b, gain in content["inserted"])
+    if odd := [(a, b) for a, b, _ in moves if [a, b] not in content["edges"]]: raise ValueError(f"the inserted edge {odd[0][0]} -> {odd[0][1]} is not among `edges`.")
     return DagResult(graph(content["edges"]), names, tuple(content["order"]), content["base"], content["strategy"], dict(content["settings"]), graph(content["base_graph"]), graph(content["oriented"]),
                      moves, graph(content["confidence"], float))
 

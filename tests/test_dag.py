@@ -182,10 +182,11 @@ def test_files_are_checked(tmp_path, child):
     assert (ds.load_dag(path).dag == result.dag).all()
     content = json.loads(path.read_text())
     a, b = content["edges"][0]
-    for text, says in [(path.read_text()[:-40], "cut off"), ("{}", "not a network"), ("null", "not a network"), (edited(content, edges=content["edges"] + [[b, a]]), "undirected"),
+    for text, says in [(path.read_text()[:-40], "cut off"), ("{}", "not a result of"), ("null", "not a result of"), (edited(content, edges=content["edges"] + [[b, a]]), "undirected"),
                        (edited(content, edges=[["x", b]]), "x -> "), (edited(content, order=content["order"][1:]), "lacks"), (edited(content, names=content["names"] + [a]), "twice"),
                        (edited(content, edges=7), "damaged"), (edited(content, confidence=[[a, b, 1.5]]), "between 0 and 1"), (edited(content, settings=3), "damaged"),
-                       (json.dumps({k: v for k, v in content.items() if k != "inserted"}), "inserted"), (edited(content, edges=[[[a], b]]), "damaged"), ("\x00", "cut off")]:
+                       (json.dumps({k: v for k, v in content.items() if k != "inserted"}), "inserted"), (edited(content, edges=[[[a], b]]), "damaged"), ("\x00", "cut off"), ("["*10**5, "cut off"),
+                       (edited(content, strategy="cut"), "must be insert"), (edited(content, base="magic"), "must be a learner"), (edited(content, inserted=[["x", "y", 1.0]]), "inserted edge x")]:
         path.write_text(text)
         with pytest.raises(ValueError, match=says): ds.load_dag(path)
 
