@@ -109,6 +109,9 @@ class DiscreteScore(BaseEstimator):
         self.measure, self.estimator, self.guide, self.knowledge, self.network = measure, estimator, guide, knowledge, network
         self.missing, self.bins, self.unused, self.identifiers, self.seed = missing, bins, unused, identifiers, seed
 
+    _repr_html_ = None # Notebooks show `_repr_markdown_`, not scikit-learn's box of parameters
+    def _repr_mimebundle_(self, **kwargs): return {"text/plain": repr(self), "text/markdown": self._repr_markdown_()}
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.positive_only = True
