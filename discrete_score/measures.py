@@ -512,6 +512,7 @@ def refute(
     "Look for a counterexample to a `property` of `measure`."
     measure, rng = as_measure(measure), np.random.default_rng(seed)
     if property not in Property.__args__: raise ValueError(f"unknown property `{property}`; choose one of {', '.join(Property.__args__)}")
+    if n_states < 2: raise ValueError(f"`n_states` must be 2 or more, got {n_states}; with one state there is nothing to test")
     if property == "finite": return _refute_finite(measure, n_states, n_trials, rng)
     if property == "comparable": return _refute_comparable(measure, n_states, factor)
     strict = property == "strictly_concave"
