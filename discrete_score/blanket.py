@@ -8,8 +8,10 @@ __all__ = ['Blanket', 'blankets', 'blanket_conditional', 'deeper_parents', 'impr
 # %% ../nbs/11_blanket.ipynb #0abe3676
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import comb, log
 import numpy as np
 import pandas as pd
+from scipy.special import logsumexp
 from .data import Table, as_table
 from .families import Families, FamilyScore, FamilyTable, SearchResult, _hashes, _reach, as_score, families_of
 from .measures import as_measure
@@ -388,13 +390,14 @@ def calibration(self: BlanketScore,
 # %% ../nbs/11_blanket.ipynb #b3d41f7e
 @patch
 def determined(self: BlanketScore) -> dict[str, tuple[str, ...]]: # Column -> the columns that fix it
-    "Columns that are a function of their parents in the learned network, in every row."
-    names, total = self.table_.names, self.families_.counter.total
-    dag, found = self.network(range(self.table_.d)).dag, {}
+    "Columns that are a function of their parents in the learned network, in every row, and not by chance."
+    names, d, found = self.table_.names, self.table_.d, {}
+    dag = self.network(range(d)).dag
     for j in np.flatnonzero(dag.any(0)).tolist():
         parents = tuple(np.flatnonzero(dag[:, j]).tolist())
         counts = self.families_.table(j, parents).counts
-        rows, share = (counts > 0).any(1).sum(), counts.sum(0)/total
-        gain, price = -total*(share[share > 0]*np.log(share[share > 0])).sum(), .5*rows*(len(share) - 1)*np.log(total)
-        if ((counts > 0).sum(1) <= 1).all() and gain > price: found[names[j]] = tuple(names[p] for p in parents)
+        if ((counts > 0).sum(1) > 1).any(): continue
+        states, rows = counts.sum(0)[counts.any(0)], counts.sum(1)[counts.any(1)]
+        chance = logsumexp(rows*np.log(states/states.sum())[:, None], axis=0).sum()
+        if chance + log(d*comb(d - 1, len(parents))) < log(.01): found[names[j]] = tuple(names[p] for p in parents)
     return found
