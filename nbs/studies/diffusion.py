@@ -6,9 +6,10 @@
 Choices were made on seeds from 500 on, but not blindly: rows of the judged seeds 0 to 4 were seen before the last ones. A first run
 (one network row, seed 0, KL 0.032, error of V 0.034) was thrown away when the direct map, wider heads and another mask rate came in; the
 defaults went from 20 to 24 epochs, with `slack`, after rows of seeds 0 and 1 under the old defaults (KL 0.017 and 0.052, error of V
-0.009 and 0.042) and all five rows of `once hollow` were known. The rows of `default` at these seeds are therefore not a blind test; seeds 606 to 610 are kept for one.
+0.009 and 0.042) and all five rows of `once hollow` were known. The rows of `default` at these seeds are therefore not a blind test; seeds 607 to 611 are one (in the sample of 606 a state never occurs).
 Seeds 601 to 605 are used up: a variant of half the cost (no block in the streams, 30 % of the rows shown whole, 20 epochs, more slack) was tried on 601 and 602
-(KL 0.035 and 0.065, error of V 0.018 and 0.047, D_top 0 and 4 where exact conditionals have 1 and 0) and was not taken up.
+(KL 0.035 and 0.065, error of V 0.018 and 0.047, D_top 0 and 4 where exact conditionals have 1 and 0) and was not taken up. Variants tried later on 700 to 703 were not taken up either: fewer masks (schedule with a total of 1 in place of 3) lowered the error of V from
+0.111, 0.019, 0.016, 0.048 to 0.098, 0.014, 0.015, 0.045; gated heads, a group penalty on the direct map, smaller batches and stronger weight decay changed little; 100 epochs with heads of twice the size, at six times the cost, took 0.111 to 0.083.
 `retrain` uses the hyper-parameters that were chosen for `once`; it was not tuned by itself.
 
 `default` is `DiffusionScore()` as it comes. For the comparison `once` is trained for EPOCHS epochs. `retrain` is shown at equal compute per training (EPOCHS for each of d trainings), and at equal
@@ -46,14 +47,14 @@ METHODS = {
     "retrain energy": lambda d, net: DiffusionScore("retrain", ENERGY, device="cpu"),
 }
 quick, searches = ["exact", "blanket", "once hollow", "retrain hollow, equal total"], ["retrain hollow", "retrain energy"]
-SEEN, BLIND, MORE = range(5), range(606, 611), range(5, 15)  # seeds at d = 10: BLIND to judge the defaults, MORE to compare `once` and `retrain`
+SEEN, BLIND, MORE = range(5), range(607, 612), range(5, 15)  # seeds at d = 10: BLIND to judge the defaults, MORE to compare `once` and `retrain`
 PLAN = [(10, seed, method, None) for seed in SEEN for method in [*quick, "retrain hollow", "default"]]  # (d, seed, method, steps of the search; None for all)
 PLAN += [(5, seed, method, None) for seed in range(3) for method in [*quick, *searches]]
 PLAN += [(20, 0, method, None) for method in quick[:3]] + [(20, 0, method, 1) for method in searches]
 PLAN += [(10, seed, "retrain energy", None) for seed in range(2)]
 PLAN += [(10, seed, method, None) for seed in BLIND for method in ("exact", "blanket", "default")]
 PLAN += [(20, seed, method, None) for seed in (1, 2) for method in quick[:3]]
-PLAN += [(10, seed, method, None) for seed in MORE for method in quick] + [(10, seed, "retrain hollow", None) for seed in MORE]
+PLAN += [(10, seed, method, None) for seed in MORE for method in [*quick, "retrain hollow"]]
 
 
 def mean_kl(exact, found): return float(np.mean([(p*(np.log(np.maximum(p, 1e-300)) - np.log(q))).sum(1).mean() for p, q in zip(exact, found)]))
