@@ -10,7 +10,7 @@ import argparse, sys, time
 from collections.abc import Sequence
 from pathlib import Path
 
-# %% ../nbs/40_cli.ipynb #03357589
+# %% ../nbs/40_cli.ipynb #43c118fa
 def _bins(text: str) -> tuple[str, int | list[float]]:
     "Read `age=4` (quantile bins) or `age=0,18,65` (edges)."
     name, sign, value = text.rpartition("=")
@@ -21,7 +21,13 @@ def _bins(text: str) -> tuple[str, int | list[float]]:
     return name, int(numbers[0]) if len(numbers) == 1 else numbers
 
 
-def _listed(text: str) -> list[str]: return [name.strip() for name in text.split(",") if name.strip()]
+def _listed(text: str) -> list[str]:
+    "Read `sex,age`; a name that holds a comma stands in double quotes."
+    import csv
+    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip()]
+
+
+def _delimiter(text: str) -> str: return {"\\t": "\t", "tab": "\t"}.get(text, text)
 
 
 def _tiers(text: str) -> list[list[str]]:
@@ -34,11 +40,12 @@ def _count(text: str) -> int:
     if not text.isdecimal(): raise argparse.ArgumentTypeError(f"expected a whole number, 0 or larger; got {text!r}")
     return int(text)
 
-# %% ../nbs/40_cli.ipynb #50824148
+# %% ../nbs/40_cli.ipynb #8f9081b1
 def _add_table(parser) -> None:
     "Options that say how to read a table."
     parser.add_argument("data", help="CSV or Parquet file; - reads a CSV from standard input")
-    parser.add_argument("--sep", default=",", help="delimiter of a CSV (default: comma)")
+    parser.add_argument("--sep", type=_delimiter, default=",", help="delimiter of a CSV, tab for a tabulator (default: comma)")
+    parser.add_argument("--decimal", default=".", help="decimal mark of numbers in a CSV (default: point)")
     parser.add_argument("--na", action="append", default=[], metavar="TEXT", help="cells that are missing, besides empty ones; may be repeated")
     parser.add_argument("--encoding", default="utf8", help="encoding of a CSV (default: utf8)")
     parser.add_argument("--text", type=_listed, default=[], metavar="A,B,...", help="columns that stay text even if they look like numbers")
@@ -56,7 +63,7 @@ def _read(args):
     from discrete_score.data import read_table
     columns = args.columns
     if columns and args.weights and args.weights not in columns: columns = [*columns, args.weights]
-    return read_table(args.data, sep=args.sep, na=args.na, text=args.text, columns=columns, drop=args.drop, nrows=args.nrows, encoding=args.encoding, weights=args.weights,
+    return read_table(args.data, sep=args.sep, decimal=args.decimal, na=args.na, text=args.text, columns=columns, drop=args.drop, nrows=args.nrows, encoding=args.encoding, weights=args.weights,
                       missing=args.missing, bins=dict(args.bins) or None, identifiers="keep" if args.keep_identifiers else "error")
 
 # %% ../nbs/40_cli.ipynb #40c50e79
@@ -92,7 +99,7 @@ class _Progress:
         self.done = step.step + 1
         if self.shown: print(f"\r{self.done}/{self.total} columns placed", end="\n" if self.done == self.total else "", file=sys.stderr, flush=True)
 
-# %% ../nbs/40_cli.ipynb #6d46652c
+# %% ../nbs/40_cli.ipynb #2da3efd7
 def _show_order(model) -> str:
     "The order as lines: place, column, V, lead over the runner-up."
     width = max(len(str(name)) for name in [*model.order_, "column"])
@@ -115,13 +122,14 @@ def _order(args) -> int:
     _announce(args, table)
     try: model.fit(table, resume=resume, max_steps=args.max_steps, callback=lambda step: (kept(step), progress(step))[1])
     except KeyboardInterrupt: return kept.interrupted()
-    print(_show_order(model))
+    print(_show_order(model), *_believed(model), sep="\n")
     for note in _remarks(model): print(f"discrete-score: note: {note}", file=sys.stderr)
     if args.out: model.save(args.out)
+    kept.done()
     if args.plot: _save_plot(model, args.plot)
     return _stability(args, model, table) if args.bootstrap else 0
 
-# %% ../nbs/40_cli.ipynb #646bf130
+# %% ../nbs/40_cli.ipynb #46bc1770
 def _announce(args, table) -> None:
     "Say before a long search what it will cost."
     from discrete_score.discover import expected_cost
@@ -129,27 +137,55 @@ def _announce(args, table) -> None:
     if args.estimator == "blanket" and cost.seconds >= 120: print(f"discrete-score: note: this search needs {cost._repr_markdown_()}", file=sys.stderr)
 
 
+def _check_target(path, data: str) -> None:
+    "Refuse a file that cannot be written, or that is the table itself."
+    if not Path(path).resolve().parent.is_dir(): raise ValueError(f"cannot write {path}: there is no folder {Path(path).parent}")
+    if data != "-" and Path(path).resolve() == Path(data).resolve(): raise ValueError(f"{path} is the table itself and would be overwritten; name another file")
+
+
 def _check_targets(args) -> None:
     "Find out before the search whether its result can be written."
-    for path in filter(None, (args.out, args.plot)):
-        if not Path(path).resolve().parent.is_dir(): raise ValueError(f"cannot write {path}: there is no folder {Path(path).parent}")
+    for path in filter(None, (args.out, args.plot)): _check_target(path, args.data)
     if args.plot and Path(args.plot).suffix.lower() not in (".png", ".pdf", ".svg"): raise ValueError(f"--plot writes .png, .pdf or .svg; got {args.plot}")
 
 
 def _remarks(model) -> list[str]:
-    "What was done to the table on the way in, what may be believed, and what is left to do."
-    left, vote = model.n_features_in_ - len(model.order_), []
-    if model.agreement_ is not None and not model.agreement_.deserves_vote:
-        vote = [f"the data compel {int(model.partial_order_.sum())} pairs of columns; the criterion has not earned a vote on the rest of this order"]
-    return [*model.notes_, *vote, *([f"{left} columns are still to be placed before these"] if left else [])]
+    "What was done to the table on the way in, and what is left to do."
+    left = model.n_features_in_ - len(model.order_)
+    return [*model.notes_, *([f"{left} columns are still to be placed before these"] if left else [])]
 
-# %% ../nbs/40_cli.ipynb #a8a8b501
+# %% ../nbs/40_cli.ipynb #cc864075
+def _warned(model) -> list[str]:
+    "In one line: what the data compel, if the criterion has not earned a vote on the rest."
+    if model.agreement_ is None or model.agreement_.deserves_vote: return []
+    pairs, total = int(model.partial_order_.sum()), model.n_features_in_ * (model.n_features_in_ - 1) // 2
+    if not pairs: return [f"the data cannot tell: they compel the order of none of the {total} pairs of columns, and nothing says that the criterion can be believed"]
+    return [f"the data compel the order of {pairs} of {total} pairs of columns; the criterion has not earned a vote on the rest"]
+
+# %% ../nbs/40_cli.ipynb #f0b19da1
+def _believed(model) -> list[str]:
+    "How much of an order the data compel, and what the rest is worth; nothing if no guide was asked."
+    if model.agreement_ is None: return []
+    from discrete_score.discover import _reduced
+    names, found, d = model.feature_names_in_, model.agreement_, model.n_features_in_
+    pairs, total = int(model.partial_order_.sum()), d * (d - 1) // 2
+    if not total: return []
+    said = "What you did not say yourself in the order above" if any((model.knowledge or {}).values()) else "The order above"
+    if not pairs: return ["", f"The data cannot tell: they compel the order of none of the {total} pairs of columns.", f"{said} is the criterion's alone, and nothing here says that the criterion can be believed."]
+    arrows = [f"  {names[i]} -> {names[j]}" for i, j in zip(*_reduced(model.partial_order_).nonzero())]
+    lines = ["", f"The data compel the order of {pairs} of {total} pairs of columns: these, and what follows from them.", *arrows[:40], *([f"  and {len(arrows) - 40} more (see --out)"] if len(arrows) > 40 else [])]
+    asked = f"Alone, the criterion gets {found.right} of {found.total} compelled arrows right (95 % interval of the share {found.low:.2f} to {found.high:.2f})"
+    if pairs == total: return lines
+    return [*lines, f"{asked}: it has earned a vote on the rest." if found.deserves_vote else f"{asked}: no better than a coin, as far as can be seen. Read the rest as \"cannot say\"."]
+
+# %% ../nbs/40_cli.ipynb #cfd0343d
 _EVERY = 5. # Seconds between writes of a search that is still going on
 
 
 class _Kept:
-    "Keeps the steps of a search in the result file while it goes on, so that Ctrl-C or a kill costs a few seconds of work."
+    "Keeps the steps of a search in a file beside the result while it goes on, so that Ctrl-C or a kill costs a few seconds of work and an older result stays."
     def __init__(self, args, model, table, resume):
+        self.path = Path(f"{args.out}.partial")
         self.args, self.model, self.table, self.steps, self.saved = args, model, table, list(resume.result_.steps) if resume is not None else [], time.monotonic()
         self.wanted = bool(args.out) and args.measure.partition(":")[0] != "auto"
 
@@ -163,13 +199,17 @@ class _Kept:
         from discrete_score.measures import as_measure
         from discrete_score.order import OrderResult
         result = OrderResult(self.table.names, as_measure(self.args.measure).name, self.args.seed, tuple(self.steps))
-        clone(self.model)._keep(result, self.table, None).save(self.args.out)
+        clone(self.model)._keep(result, self.table, None).save(self.path)
         self.saved = time.monotonic()
+
+    def done(self) -> None:
+        "The result is written: what was kept on the way to it can go."
+        if self.wanted: self.path.unlink(missing_ok=True)
 
     def interrupted(self) -> int:
         "One line and exit code 130."
         if self.wanted and self.steps: self.write()
-        how = f"; go on with --resume {self.args.out}" if self.wanted and self.steps else f"; the same command goes on from {self.args.checkpoint}" if self.args.checkpoint else ""
+        how = f"; go on with --resume {self.path}" if self.wanted and self.steps else f"; the same command goes on from {self.args.checkpoint}" if self.args.checkpoint else ""
         print(f"discrete-score: interrupted after {len(self.steps)} of {self.table.d} columns{how}", file=sys.stderr)
         return 130
 
@@ -240,10 +280,10 @@ def _check_prior(args) -> int:
     if args.out: write_json({"alpha0": args.alpha0, "seed": args.seed, "edges": result.edges.to_dict("records")}, args.out)
     return 0
 
-# %% ../nbs/40_cli.ipynb #69e62e47
+# %% ../nbs/40_cli.ipynb #fb0dbdd5
 def _source(args) -> str:
     "The Python expression that reads the table as the options say."
-    given = {"sep": (args.sep, ","), "na": (args.na, []), "encoding": (args.encoding, "utf8"), "text": (args.text, []), "columns": (args.columns, None), "drop": (args.drop, []),
+    given = {"sep": (args.sep, ","), "decimal": (args.decimal, "."), "na": (args.na, []), "encoding": (args.encoding, "utf8"), "text": (args.text, []), "columns": (args.columns, None), "drop": (args.drop, []),
              "nrows": (args.nrows, None), "weights": (args.weights, None), "missing": (args.missing, "error"), "bins": (dict(args.bins), {}), "identifiers": ("keep" if args.keep_identifiers else "error", "error")}
     return f"ds.read_table({', '.join([repr(args.data), *(f'{key}={value!r}' for key, (value, default) in given.items() if value != default)])})"
 
@@ -254,13 +294,13 @@ def _report(args) -> int:
     matplotlib.use("Agg")
     from discrete_score.discover import DiscreteScore
     path = Path(args.out or "report.html")
-    if not path.resolve().parent.is_dir(): raise ValueError(f"cannot write {path}: there is no folder {path.parent}")
+    _check_target(path, args.data)
     table = _read(args)
     model = DiscreteScore(measure=args.measure, guide=None if args.guide == "none" else args.guide, knowledge=_knowledge(args), missing=args.missing, seed=args.seed)
     model.fit(table, callback=_Progress(table.d))
     stability = model.bootstrap(table, args.bootstrap, n_jobs=args.jobs) if args.bootstrap else None
     model.set_params(missing="error").report(path, table, stability=stability, data=_source(args), title=args.title)
-    for note in _remarks(model): print(f"discrete-score: note: {note}", file=sys.stderr)
+    for note in [*_remarks(model), *_warned(model)]: print(f"discrete-score: note: {note}", file=sys.stderr)
     print(path)
     return 0
 
@@ -274,7 +314,7 @@ def _add_report(command) -> None:
     parser.add_argument("--jobs", type=_count, default=1, help="processes for --bootstrap (default: 1)")
     parser.add_argument("--title", default="What comes before what", help="heading of the page")
 
-# %% ../nbs/40_cli.ipynb #f43c960e
+# %% ../nbs/40_cli.ipynb #85c8eaf8
 def _read_order(path: str) -> list[str]:
     "The order in a JSON file: a result, the truth that `simulate` writes, or a plain list of names."
     import json
@@ -290,7 +330,7 @@ def _diagnose(args) -> int:
     "Hold an order against a file."
     from discrete_score.diagnosis import diagnose
     from discrete_score.discover import write_json
-    if args.out and not Path(args.out).resolve().parent.is_dir(): raise ValueError(f"cannot write {args.out}: there is no folder {Path(args.out).parent}")
+    if args.out: _check_target(args.out, args.data)
     if args.data == args.order == "-": raise ValueError("the table and the order cannot both come from standard input; put one into a file")
     order = _read_order(args.order)
     found = diagnose(_read(args), order, args.max_in_degree, test=args.test, alpha=args.alpha, n_samples=args.samples, seed=args.seed)
@@ -308,7 +348,7 @@ def _add_diagnose(parser) -> None:
     parser.add_argument("--alpha", type=float, default=.01, help="level of each test (default: 0.01)")
     parser.add_argument("--samples", type=_count, default=5000, metavar="N", help="rows to test on (default: 5000)")
 
-# %% ../nbs/40_cli.ipynb #cb487a17
+# %% ../nbs/40_cli.ipynb #1416ae82
 def _dag(args) -> int:
     "Find the graph of a file."
     from dataclasses import replace
@@ -318,35 +358,43 @@ def _dag(args) -> int:
     table, options = _read(args), {"inside": args.inside, "max_parents": args.max_parents}
     if args.order:
         search = lambda part: dag_from_order(part, order, args.base, args.strategy, seed=args.seed, **options)
-        order, notes = _read_order(args.order), table.notes
+        order, notes, judges = _read_order(args.order), table.notes, None
         graph = search(table)
         if args.bootstrap: graph = replace(graph, confidence=edge_confidence(search, table, args.bootstrap, seed=args.seed).shares)
     else:
         model = DiscreteScore(measure=args.measure, guide=None if args.guide == "none" else args.guide, knowledge=_knowledge(args), missing=args.missing, seed=args.seed)
         model.fit(table, callback=_Progress(table.d))
-        graph, notes = model.dag(args.base, args.strategy, bootstrap=args.bootstrap, n_jobs=args.jobs, **options), _remarks(model)
-    print(_show_graph(graph))
+        graph, notes = model.dag(args.base, args.strategy, bootstrap=args.bootstrap, n_jobs=args.jobs, **options), [*_remarks(model), *_warned(model)]
+        judges = _judges(model)
+    print(_show_graph(graph, judges))
     for note in notes: print(f"discrete-score: note: {note}", file=sys.stderr)
     return _write_graph(graph, args)
 
-# %% ../nbs/40_cli.ipynb #47ac0554
+# %% ../nbs/40_cli.ipynb #3880e8c3
 def _check_graph_targets(args) -> None:
     "Find out before the search whether its result can be written, and whether the options go together."
-    for path in filter(None, (args.out, args.dot, args.png)):
-        if not Path(path).resolve().parent.is_dir(): raise ValueError(f"cannot write {path}: there is no folder {Path(path).parent}")
+    for path in filter(None, (args.out, args.dot, args.png)): _check_target(path, args.data)
     if args.png and Path(args.png).suffix.lower() not in (".png", ".pdf", ".svg"): raise ValueError(f"--png writes .png, .pdf or .svg; got {args.png}")
     if args.inside and args.strategy != "prune": raise ValueError(f"--inside belongs to --strategy prune; got --strategy {args.strategy}")
     if args.strategy == "insert" and args.base in ("pc", "gam", "miic", "k2", "ghc"): raise ValueError(f"{args.base} has no score to insert edges by; use --strategy prune")
 
-# %% ../nbs/40_cli.ipynb #f2e254ff
-def _show_graph(graph) -> str:
+# %% ../nbs/40_cli.ipynb #829e7427
+def _judges(model):
+    "Who directs an edge from row to column, as words; None if no guide was asked."
+    import numpy as np
+    if model.agreement_ is None: return None
+    return np.where(model.partial_order_, "data", "criterion" if model.agreement_.deserves_vote else "open")
+
+
+def _show_graph(graph, judges=None) -> str:
     "The edges as lines, tails in the order of the columns, and how they were found."
     place = {name: k for k, name in enumerate(graph.order)}
     edges, width = sorted(graph.edges, key=lambda edge: (place[edge[0]], place[edge[1]])), max(len(str(name)) for name in [*graph.names, "from"])
     at = {name: k for k, name in enumerate(graph.names)}
-    share = lambda a, b: "" if graph.confidence is None else f"  {graph.confidence[at[a], at[b]]:.2f}"
-    lines = [f"{'from':<{width}}     {'to':<{width}}" + ("" if graph.confidence is None else "  share")]
-    return "\n".join(line.rstrip() for line in [*lines, *(f"{a:<{width}}  -> {b:<{width}}{share(a, b)}" for a, b in edges), "", repr(graph)])
+    share = lambda a, b: "" if graph.confidence is None else f"  {graph.confidence[at[a], at[b]]:>5.2f}"
+    judge = lambda a, b: "" if judges is None else f"  {judges[at[a], at[b]]}"
+    lines = [f"{'from':<{width}}     {'to':<{width}}" + ("" if graph.confidence is None else "  share") + ("" if judges is None else "  directed by")]
+    return "\n".join(line.rstrip() for line in [*lines, *(f"{a:<{width}}  -> {b:<{width}}{share(a, b)}{judge(a, b)}" for a, b in edges), "", repr(graph)])
 
 
 def _write_graph(graph, args) -> int:
@@ -439,7 +487,7 @@ def _add_study(parser) -> None:
     parser.add_argument("--backend", default="loky", help="of joblib, for --jobs (default: loky)")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="use the workers of this Dask scheduler, as tcp://host:8786")
 
-# %% ../nbs/40_cli.ipynb #213a0e91
+# %% ../nbs/40_cli.ipynb #b15075c4
 def _parser() -> argparse.ArgumentParser:
     "All commands and their options."
     from discrete_score import __version__
@@ -482,16 +530,17 @@ def _add_order(parser) -> None:
     parser.add_argument("--plot", metavar="FILE", help="picture of the elimination")
     parser.add_argument("--bootstrap", type=_count, default=0, metavar="N", help="repeat the search on N half-samples and list the toss-ups")
     parser.add_argument("--jobs", type=_count, default=1, help="processes for --bootstrap (default: 1)")
-    parser.add_argument("--resume", metavar="FILE", help="go on from a result that was stopped")
+    parser.add_argument("--resume", metavar="FILE", help="go on from a result that was stopped: the FILE.partial that --out FILE leaves")
     parser.add_argument("--estimator", choices=["blanket", "diffusion"], default="blanket", help="counts of a sparse network, or a neural network (default: blanket)")
     parser.add_argument("--checkpoint", metavar="FOLDER", help="folder from which a stopped training of --estimator diffusion goes on")
     parser.add_argument("--epochs", type=_count, help="epochs of that training at most")
     parser.add_argument("--max-steps", type=_count, help="stop after so many removals")
 
-# %% ../nbs/40_cli.ipynb #ea557d15
+# %% ../nbs/40_cli.ipynb #d5eba034
 _SHELL = [(r"`missing='(\w+)'`", r"--missing \1"), (r"`bins=\{'([^']*)': (\d+)\}`", r"--bins '\1=\2'"), (r"`bins=\{'([^']*)': \[edges\]\}`", r"--bins '\1=EDGE,EDGE,...'"),
-          (r"`sep=('[^']*')`", r"--sep \1"), (r"`identifiers='keep'`", "--keep-identifiers"), (r"Pass `encoding`, e.g. '([\w-]+)' or '([\w-]+)'", r"Pass --encoding \1 or --encoding \2"),
-          (r"; or, if it is a category, declare it: `df\['([^']*)'\]\.astype\('category'\)`", r"; or, if it is a category, pass --text '\1'"), (r"`na=", "`--na "), (r"Drop it", "Leave it out with --drop"), (r"pass `resume=True`", "pass --resume")]
+          (r"`sep='\\t'`", "--sep tab"), (r"`sep=('[^']*')`", r"--sep \1"), (r"`columns=\[\.\.\.\]`", "--columns A,B,..."), (r"`text='([^']*)'`", r"--text '\1'"),
+          (r"`decimal=('[^']*')`", r"--decimal \1"), (r"`encoding=('[^']*')`", r"--encoding \1"), (r"`na=\[([^\]]*)\]`", lambda found: " ".join(f"--na {cell}" for cell in found[1].split(", "))), (r"`identifiers='keep'`", "--keep-identifiers"), (r"Pass `encoding`, e.g. '([\w-]+)' or '([\w-]+)'", r"Pass --encoding \1 or --encoding \2"),
+          (r"; or, if it is a category, declare it: `df\['([^']*)'\]\.astype\('category'\)`", r"; or, if it is a category, pass --text '\1'"), (r"^column `([^`']*)` (.*)Drop it", r"column `\1` \2Leave it out with --drop '\1'"), (r"Drop (it|them)", r"Leave \1 out with --drop"), (r"pass `resume=True`", "pass --resume")]
 
 
 def _for_shell(message: str) -> str:
@@ -500,21 +549,22 @@ def _for_shell(message: str) -> str:
     for pattern, words in _SHELL: message = re.sub(pattern, words, message)
     return message
 
-# %% ../nbs/40_cli.ipynb #9ec8ba0c
+# %% ../nbs/40_cli.ipynb #d2ef9d41
 def main(
     argv: Sequence[str] | None = None, # Arguments; those of the process by default
 ) -> int: # Exit code: 0 done, 1 an order is violated (`diagnose`), 2 bad input, 130 interrupted
     "Run the command line."
     import warnings
     args = _parser().parse_args(argv)
-    warnings.showwarning = lambda message, *rest, **more: print(f"discrete-score: note: {message}", file=sys.stderr)
+    warnings.showwarning = lambda message, *rest, **more: print(f"discrete-score: note: {_for_shell(' '.join(str(message).split()))}", file=sys.stderr)
     try: return args.run(args)
     except KeyboardInterrupt:
         print("discrete-score: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError: return _closed_pipe()
     except (ValueError, TypeError, OSError, ImportError) as error:
-        print(f"discrete-score: {_for_shell(' '.join(str(error).split()))}", file=sys.stderr)
+        said = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename and error.strerror else str(error)
+        print(f"discrete-score: {_for_shell(' '.join(said.split()))}", file=sys.stderr)
         return 2
 
 

@@ -5,8 +5,9 @@
 # %% auto #0
 __all__ = ['MISSING', 'Schema', 'Table', 'as_table', 'read_table', 'write_bytes']
 
-# %% ../nbs/00_data.ipynb #f282c7a0
+# %% ../nbs/00_data.ipynb #951103c5
 import datetime
+import errno
 import io
 import os
 import re
@@ -61,7 +62,7 @@ def _check_names(names):
     doubled = list(dict.fromkeys(name for name in names if names.count(name) > 1)) if len(set(names)) < len(names) else []
     if doubled: raise ValueError(f"{_columns(doubled, 'occurs', 'occur')} more than once; names must be unique. Rename or drop the copies.")
 
-# %% ../nbs/00_data.ipynb #ced905c5
+# %% ../nbs/00_data.ipynb #3243930c
 @dataclass(frozen=True)
 class Schema:
     "Names of the columns, and the states that each can take."
@@ -89,7 +90,7 @@ class Schema:
 
 def _check_levels(names, states):
     short = [name for name, labels in zip(names, states) if len(labels) < 2]
-    if short: raise ValueError(f"{_columns(short)} 1 level; a variable needs at least 2. Drop it or merge it into another.")
+    if short: raise ValueError(f"{_columns(short)} 1 level; a variable needs at least 2. Drop {'it or merge it into another' if len(short) == 1 else 'them'}.")
 
 # %% ../nbs/00_data.ipynb #fc9e9dd5
 def _check_codes(schema, codes):
@@ -149,14 +150,14 @@ def _summary(table, n_columns=12, n_labels=5):
     if table.d > n_columns: lines.append(f"| and {table.d - n_columns:,} more | | |")
     return "\n".join(lines + [""] * bool(table.notes) + [f"- {_plain_text(note, 200)}" for note in table.notes])
 
-# %% ../nbs/00_data.ipynb #129e80ed
+# %% ../nbs/00_data.ipynb #3a4ba1df
 @dataclass(frozen=True, eq=False, repr=False)
 class Table:
     "A checked table of categories: one row of codes per observation, or per distinct row with its count."
     schema: Schema  # names and states of the columns
     codes: np.ndarray  # `codes[n, d]`: integers, 0 to `n_states[d] - 1`
     weights: np.ndarray | None = None  # how often each row was seen; `None` means once
-    notes: tuple[str, ...] = ()  # what was changed on the way in, in words
+    notes: tuple[str, ...] = ()  # what was changed on the way in, and what looked odd, in words
     n_dropped: int = 0  # rows left out on the way in because a cell was missing
 
     def __post_init__(self):
@@ -365,7 +366,7 @@ def _interval_labels(edges):
     if edges[-1] == np.inf: labels[-1] = f">= {text[-2]}"
     return labels
 
-# %% ../nbs/00_data.ipynb #1c806380
+# %% ../nbs/00_data.ipynb #93992b34
 def _is_number(cells):
     if cells.dtype == object: return pd.api.types.infer_dtype(cells, skipna=True) in {"integer", "floating", "mixed-integer-float", "decimal"}
     return pd.api.types.is_numeric_dtype(cells) and not pd.api.types.is_bool_dtype(cells) and not pd.api.types.is_complex_dtype(cells)
@@ -373,7 +374,9 @@ def _is_number(cells):
 
 def _bin(cells: pd.Series, name: str, bins, weights) -> _Column:
     "One numeric column cut into `bins`."
-    if not _is_number(cells): raise TypeError(f"`bins` needs numbers, and column `{name}` is of type `{cells.dtype}`.")
+    if not _is_number(cells):
+        odd = pd.unique(cells[pd.to_numeric(cells.astype(str), errors="coerce").isna() & cells.notna()])[:3]
+        raise TypeError(f"`bins` needs numbers, and column `{name}` is of type `{cells.dtype}`" + (f" (it holds {', '.join(map(repr, odd))})." if len(odd) else "."))
     values, seen = pd.to_numeric(cells).to_numpy(dtype=float, na_value=np.nan), cells.notna().to_numpy()
     if isinstance(bins, Integral) and not isinstance(bins, bool) and bins >= 2:
         cuts = _quantile_cuts(values[seen], None if weights is None else weights[seen], int(bins), name)
@@ -428,7 +431,7 @@ def _split_weights(frame, weights):
     keep = weights > 0
     return frame[keep], weights[keep], int((~keep).sum())
 
-# %% ../nbs/00_data.ipynb #3431d756
+# %% ../nbs/00_data.ipynb #c45a8259
 def _apply_missing(frame, weights, missing):
     "The frame and its weights after the policy for missing cells, and how many rows it dropped."
     try: holes = frame.isna()
@@ -436,6 +439,8 @@ def _apply_missing(frame, weights, missing):
     counts = holes.sum()
     counts = counts[counts > 0]
     if missing == "state" or not len(counts): return frame, weights, 0
+    empty = counts.index[counts == len(frame)]
+    if len(empty) and len(frame) > 1: raise ValueError(f"{_columns(empty)} no values, only missing cells. Drop {'it' if len(empty) == 1 else 'them'}.")
     where = ", ".join(f"`{name}` ({count})" for name, count in counts.head(5).items()) + f" and {len(counts) - 5} more" * (len(counts) > 5)
     if missing == "error":
         raise ValueError(f"missing cells in {where}: None or NaN. Pass `missing='drop'` to leave out these rows, or `missing='state'` "
@@ -472,7 +477,7 @@ def _apply_unused(columns, unused, total):
     return [replace(c, codes=(np.cumsum(u) - 1)[c.codes].astype(c.codes.dtype), labels=[s for s, keep in zip(c.labels, u) if keep])
             for c, u in zip(columns, used)], odd
 
-# %% ../nbs/00_data.ipynb #9df6ea04
+# %% ../nbs/00_data.ipynb #2aff70eb
 _POLICIES = {"missing": ("error", "drop", "state"), "unused": ("warn", "drop", "error", "keep"), "identifiers": ("error", "keep")}
 
 
@@ -487,7 +492,25 @@ def _check_identifiers(columns, total):
     odd = [c.name for c in columns if len(c.labels) >= 10 and len(c.labels) > 0.9 * total]
     if odd:
         raise ValueError(f"{_columns(odd, 'looks like an identifier', 'look like identifiers')}: nearly all values are distinct. "
-                         f"Drop it, bin it if it holds numbers (`bins={{{odd[0]!r}: 4}}`), or pass `identifiers='keep'`.")
+                         f"Drop {'it' if len(odd) == 1 else 'them'}, bin what holds numbers (`bins={{{odd[0]!r}: 4}}`), or pass `identifiers='keep'`.")
+
+# %% ../nbs/00_data.ipynb #1efa0550
+def _cautions(columns, total):
+    "What looks odd and is kept as it is, in words."
+    thin = [f"{len(c.labels)} in `{c.name}`" for c in columns if len(c.labels) >= 20 and total < 100 * len(c.labels)]
+    alike = [(c.name, pair) for c in columns if (pair := _alike(c.labels))]
+    said = [f"many states with fewer than 100 rows each on average ({', '.join(thin[:5])}{f' and {len(thin) - 5} more' * (len(thin) > 5)}): such a column can hide what the others compel; bin it, merge its states or leave it out"] * bool(thin)
+    return [*said, *(f"states of `{name}` that differ only in case or blanks, such as {a!r} and {b!r}: are they the same?" for name, (a, b) in alike[:5])]
+
+
+def _alike(labels):
+    "The first two labels that differ only in case or blanks."
+    seen = {}
+    for label in labels:
+        if not isinstance(label, str): continue
+        key = " ".join(label.casefold().split())
+        if key in seen: return seen[key], label
+        seen[key] = label
 
 # %% ../nbs/00_data.ipynb #a239eabe
 def _notes(columns, n_dropped, n_zero, odd):
@@ -512,7 +535,7 @@ def _encode_all(frame, weights, bins):
     if unknown: raise ValueError(f"`bins` names {_listing(unknown)}, which is no column; the table has {_listing(frame.columns, 10)}.")
     return [_bin(frame[name], name, bins[name], weights) if name in bins else _encode(frame[name], name) for name in frame]
 
-# %% ../nbs/00_data.ipynb #672c3edc
+# %% ../nbs/00_data.ipynb #2d8cbf11
 def as_table(
     data: pd.DataFrame | np.ndarray | Table,  # observations in rows, variables in columns
     *,
@@ -538,20 +561,35 @@ def as_table(
     if identifiers == "error": _check_identifiers(columns, total)
     if odd and unused == "warn": warnings.warn(f"{_columns(odd)} declared states that never occur; they are left out (see `unused`).", stacklevel=2)
     schema = Schema([c.name for c in columns], [c.labels for c in columns])
-    return Table(schema, _side_by_side(columns), weights, _notes(columns, n_dropped, n_zero, odd), n_dropped)
+    return Table(schema, _side_by_side(columns), weights, (*_notes(columns, n_dropped, n_zero, odd), *_cautions(columns, total)), n_dropped)
 
-# %% ../nbs/00_data.ipynb #605bd730
+# %% ../nbs/00_data.ipynb #10f7d4c6
 _MAX_COLUMNS = 10_000
 
 
 def _open_bytes(source):
     "An Arrow input stream on a path, a file object, or standard input for `-`."
     import pyarrow as pa
-    if isinstance(source, (str, os.PathLike)) and source != "-": return pa.input_stream(os.fspath(source), compression="detect")
+    if isinstance(source, (str, os.PathLike)) and source != "-": return _check_file(source) or pa.input_stream(os.fspath(source), compression="detect")
     handle = sys.stdin.buffer if isinstance(source, str) else source
     if not hasattr(handle, "read"): raise TypeError(f"expected a path, `-` or an open file; got `{type(source).__name__}`.")
     if isinstance(handle, io.TextIOBase): handle = io.BytesIO(handle.read().encode())
     return pa.PythonFile(handle, mode="r")
+
+
+def _check_file(path):
+    "Refuse what is no text file, in words."
+    if not os.path.exists(path): raise FileNotFoundError(errno.ENOENT, "there is no such file", os.fspath(path))
+    if os.path.isdir(path): raise IsADirectoryError(errno.EISDIR, "this is a folder; name a file in it", os.fspath(path))
+    with open(path, "rb") as file: start = file.read(4)
+    if start == b"PK\x03\x04": raise ValueError(f"`{Path(path).name}` is a spreadsheet or a zip archive, not a CSV. Save the sheet as CSV, or read it with `pd.read_excel`.")
+
+
+def _check_mark(path, encoding):
+    "Refuse a file that begins with the mark of another encoding."
+    if not isinstance(path, (str, os.PathLike)) or path == "-" or not encoding.lower().replace("-", "").startswith("utf8"): return
+    with open(path, "rb") as file: start = file.read(2)
+    if start in (b"\xff\xfe", b"\xfe\xff"): raise ValueError("the file is text in UTF-16. Pass `encoding='utf-16'`.")
 
 
 def _csv_batches(stream, sep, encoding, nrows):
@@ -567,12 +605,14 @@ def _csv_batches(stream, sep, encoding, nrows):
         if nrows is not None and rows > nrows: break
     return pa.Table.from_batches(batches, reader.schema).unify_dictionaries()
 
-# %% ../nbs/00_data.ipynb #443fc225
+# %% ../nbs/00_data.ipynb #346a598c
 def _csv_error(error, sep):
     "A `ValueError` that says what to do, from what the parser said."
     ragged = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", str(error))
     if ragged:
         row, expected, got = ragged.groups()
+        other = next((mark for mark in (";", "\t", "|", ",") if mark != sep and mark in str(error)[ragged.end():]), None)
+        if expected == "1" and other: return ValueError(f"one column found with delimiter {sep!r}. Pass `sep={other!r}`?")
         return ValueError(f"row {row} of the file has {_count(int(got), 'cell')} where the header has {expected}. "
                           f"Check the quotes there, and the delimiter: `sep={sep!r}` was used.")
     if "Empty CSV file" in str(error) and "block" not in str(error): return ValueError("the file is empty; expected a header and rows.")
@@ -580,10 +620,12 @@ def _csv_error(error, sep):
         return ValueError(f"the file is not text in the expected encoding ({error}). Pass `encoding`, e.g. 'latin-1' or 'utf-16'.")
     return ValueError(f"the file cannot be read as CSV ({str(error).splitlines()[0]}).")
 
-# %% ../nbs/00_data.ipynb #9851ee8a
+# %% ../nbs/00_data.ipynb #72020e36
 _WHOLE = re.compile(r"0|-?[1-9]\d*", re.ASCII)
 _DECIMAL = re.compile(r"-?(0|[1-9]\d*)(\.\d+(e[+-]\d+)?|e[+-]\d+)", re.ASCII)
-_USUAL_NA = {"NA", "N/A", "na", "n/a", "NaN", "nan", "NULL", "null", "None", "none", "<NA>", "?", "-", "."}
+_DATE = re.compile(r"(\d{4}-\d\d?-\d\d?|\d\d?([/.-])\d\d?\2\d{4})([T ]\d\d?:\d\d.*)?", re.ASCII)
+_SURE_NA = {"NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "<NA>", "?"}
+_USUAL_NA = _SURE_NA | {"NA", "N/A", "na", "n/a", "NaN", "nan", "NULL", "null", "None", "none", "<NA>", "?", "-", "."}
 
 
 def _cell_kind(cells):
@@ -600,48 +642,89 @@ def _typed(cells, codes, kind):
     fits = kind == "whole" and all(value is not None and abs(value) < 2 ** 63 for value in values)
     return np.array(values, dtype=float if kind == "decimal" else np.int64 if fits else object)[codes]
 
-# %% ../nbs/00_data.ipynb #1030c608
-def _csv_column(column, name, na, text, nrows):
+# %% ../nbs/00_data.ipynb #9b8ddf38
+def _odd_cells(cells):
+    "Cells of a text column that are not like the rest: a few words among numbers, or the usual words for missing."
+    words = {cell for cell in cells if _cell_kind({cell}) == "text"}
+    few = len(words) < len(cells) and (words <= _USUAL_NA or len(words) <= 3 and len(cells) - len(words) >= 10)
+    return words if few else words & _SURE_NA
+
+
+def _csv_column(column, name, na, text, decimal, nrows):
     "One text column of the file as an array of its kind, and the cells that look like missing ones."
     codes = np.concatenate([chunk.indices.to_numpy(zero_copy_only=False) for chunk in column.chunks])[1:][:nrows]
     found, codes = np.unique(codes, return_inverse=True)
     cells = column.chunk(0).dictionary.take(found).to_pylist()
     cells = ["" if cell in na else cell for cell in cells]
     if name in text: return _typed(cells, codes, "text"), set()
-    kind, suspects = _cell_kind(set(cells) - {""}), set()
-    if kind == "text" and _cell_kind(set(cells) - {""} - _USUAL_NA) != "text": suspects = set(cells) & _USUAL_NA
-    return _typed(cells, codes, kind), suspects
+    given = set(cells) - {""}
+    if given and all(_DATE.fullmatch(cell) for cell in given):
+        raise ValueError(f"column `{name}` holds dates (such as {min(given)}). Turn them into categories first, e.g. years, or leave the column out; if each date is a category, pass `text={name!r}`.")
+    pointed = [cell.replace(decimal, ".", 1) for cell in cells] if decimal != "." else cells
+    kind = _cell_kind(set(pointed) - {""})
+    return (_typed(cells, codes, kind), _odd_cells(given)) if kind == "text" else (_typed(pointed, codes, kind), set())
+
+# %% ../nbs/00_data.ipynb #fd040cca
+def _chosen(names, columns, drop, text):
+    "Positions of the columns to read, in the order asked for; all of these must be in the file."
+    names = list(names)
+    unknown = [name for name in (*(columns or ()), *text, *drop) if name not in names]
+    if unknown: raise ValueError(f"the file has no column {_listing(unknown)}; it has {_listing(names, 10)}.")
+    wanted = range(len(names)) if columns is None else [k for name in columns for k in range(len(names)) if names[k] == name]
+    return [k for k in wanted if names[k] not in drop]
 
 
-def _csv_frame(table, na, text, sep, nrows):
+def _csv_frame(table, na, text, sep, decimal, nrows, columns, drop):
     "A DataFrame of typed columns from what the parser found; the first row is the header."
     if table.num_columns > _MAX_COLUMNS: raise ValueError(f"the file has {table.num_columns} columns; at most {_MAX_COLUMNS} can be read.")
     names = [column.chunk(0).slice(0, 1).to_pylist()[0] for column in table.columns]
     other = next((mark for mark in (",", ";", "\t", "|") if mark != sep and mark in names[0]), None)
     if len(names) == 1 and other: raise ValueError(f"one column found, `{names[0]}`, with delimiter {sep!r}. Pass `sep={other!r}`?")
-    _check_names(names)
-    columns = {name: _csv_column(column, name, na, text, nrows) for name, column in zip(names, table.columns)}
-    suspects = {name: cells for name, (_, cells) in columns.items() if cells}
-    if suspects:
-        words = sorted(set.union(*suspects.values()))
-        warnings.warn(f"{_columns(suspects, 'holds', 'hold')} numbers and {_listing(words)}: read as text. "
-                      f"If these cells are missing, pass `na={words!r}`.", stacklevel=4)
-    return pd.DataFrame({name: values for name, (values, _) in columns.items()})
+    index = _chosen(names, columns, drop, text)
+    _check_names([names[k] for k in index])
+    found = {names[k]: _csv_column(table.column(k), names[k], na, text, decimal, nrows) for k in index}
+    _warn_of_cells({name: cells for name, (_, cells) in found.items() if cells})
+    frame = pd.DataFrame({name: values for name, (values, _) in found.items()})
+    _warn_of_marks(frame, sep, decimal)
+    return frame
 
-# %% ../nbs/00_data.ipynb #9fb7b280
-def _read_csv(source, sep, na, text, nrows, encoding):
+# %% ../nbs/00_data.ipynb #b37fa3ea
+def _warn_of_cells(suspects):
+    "Say which cells may stand for missing ones."
+    if not suspects: return
+    words = sorted(set.union(*suspects.values()))
+    warnings.warn(f"{_columns(suspects, 'holds', 'hold')} {_listing(words)}, read as text. If these cells are missing, pass `na={words!r}`.", stacklevel=5)
+
+
+_COMMA = re.compile(r"-?\d+,\d+", re.ASCII)
+
+
+def _warn_of_marks(frame, sep, decimal):
+    "Say if numbers have a decimal comma, or if the first row does not look like a header."
+    texts = {name: cells.dropna().unique() for name, cells in frame.items() if cells.dtype.kind not in "iuf"}
+    comma = [name for name, cells in texts.items() if decimal == "." and len(cells) and all(isinstance(cell, str) and _COMMA.fullmatch(cell) for cell in cells)]
+    if comma: warnings.warn(f"{_columns(comma, 'holds', 'hold')} numbers with a decimal comma, read as text. Pass `decimal=','`.", stacklevel=5)
+    if frame.shape[1] > 1 and len(frame) > 1 and all(name in set(map(str, cells.dropna().unique())) for name, cells in frame.items()):
+        warnings.warn(f"every column has its name ({_listing(frame.columns)}) as one of its states: has the file no header?", stacklevel=5)
+
+# %% ../nbs/00_data.ipynb #19f1ffa3
+def _read_csv(source, sep, decimal, na, text, nrows, encoding, columns, drop):
     import pyarrow as pa
-    if not (isinstance(sep, str) and len(sep) == 1): raise ValueError(f"`sep` must be one character; got {sep!r}.")
-    try: table = _csv_batches(_open_bytes(source), sep, encoding, nrows)
+    for option, mark in (("sep", sep), ("decimal", decimal)):
+        if not (isinstance(mark, str) and len(mark) == 1): raise ValueError(f"`{option}` must be one character; got {mark!r}.")
+    stream = _open_bytes(source)
+    _check_mark(source, encoding)
+    try: table = _csv_batches(stream, sep, encoding, nrows)
     except (pa.ArrowException, UnicodeError, LookupError, OSError) as error:
         if isinstance(error, OSError) and error.errno: raise
         raise _csv_error(error, sep) from None
-    return _csv_frame(table, na, text, sep, nrows)
+    return _csv_frame(table, na, text, sep, decimal, nrows, columns, drop)
 
 
 def _read_parquet(source, nrows):
     import pyarrow as pa, pyarrow.parquet as parquet
     if source == "-": source = sys.stdin.buffer
+    if not hasattr(source, "read"): _check_file(source)
     if hasattr(source, "read"): source = io.BytesIO(source.read())
     batches, rows = [], 0
     try:
@@ -654,13 +737,14 @@ def _read_parquet(source, nrows):
         if isinstance(error, OSError) and error.errno: raise
         raise ValueError(f"the file cannot be read as Parquet ({str(error).splitlines()[0]}).") from None
 
-# %% ../nbs/00_data.ipynb #269fb483
+# %% ../nbs/00_data.ipynb #f71f5bd5
 def read_table(
     source: str | os.PathLike | IO,  # path of a CSV or Parquet file, an open file, or `-` for standard input
     *,
     sep: str = ",",  # delimiter of a CSV
+    decimal: str = ".",  # decimal mark of numbers in a CSV
     na: str | Sequence[str] = (),  # cells of a CSV that are missing, besides empty ones
-    text: str | Sequence[str] = (),  # columns of a CSV that stay text even if they look like numbers
+    text: str | Sequence[str] = (),  # columns of a CSV that stay text even if they look like numbers or dates
     columns: Sequence[str] | None = None,  # read only these columns
     drop: Sequence[str] = (),  # leave these columns out
     nrows: int | None = None,  # read only so many rows
@@ -674,10 +758,9 @@ def read_table(
     na, text = ([value] if isinstance(value, str) else list(value) for value in (na, text))
     ending = str(source).lower() if isinstance(source, (str, os.PathLike)) else ""
     binary = format == "parquet" or format == "auto" and ending.endswith((".parquet", ".pq"))
-    frame = _read_parquet(source, nrows) if binary else _read_csv(source, sep, na, text, nrows, encoding)
-    unknown = [name for name in (*(columns or ()), *text, *drop) if name not in frame]
-    if unknown: raise ValueError(f"the file has no column {_listing(unknown)}; it has {_listing(frame.columns, 10)}.")
-    return as_table((frame if columns is None else frame[list(columns)]).drop(columns=list(drop), errors="ignore"), **options)
+    if not binary: return as_table(_read_csv(source, sep, decimal, na, text, nrows, encoding, columns, list(drop)), **options)
+    frame = _read_parquet(source, nrows)
+    return as_table(frame.iloc[:, _chosen(frame.columns, columns, list(drop), text)], **options)
 
 # %% ../nbs/00_data.ipynb #3a17e003
 def write_bytes(

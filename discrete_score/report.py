@@ -52,7 +52,7 @@ def picture(
     "A figure as an HTML element that needs no other file."
     return f'<img alt="{_text(alt)}" src="data:image/png;base64,{base64.b64encode(draw_png(draw)).decode()}">'
 
-# %% ../nbs/24b_report.ipynb #7f3ba0d7
+# %% ../nbs/24b_report.ipynb #da6c705f
 def _compelled(model: DiscreteScore) -> str:
     "What the data compel, in words and as a list of arrows."
     if model.guide is None: return "<p>This search used no guide: the criterion decided every place, and nothing here is compelled by the data. Run it again with <code>guide=\"evidence\"</code> to see what is.</p>"
@@ -99,7 +99,7 @@ def _stability(stability) -> str:
     return (f"<p>The search was repeated on {len(stability.orders)} half-samples. {len(pairs)} of {d * (d - 1) // 2} pairs are toss-ups: neither direction has 80 % of the orders.</p>{more}"
             + (_table(["before", "after", "share of orders"], rows, numbers=[2]) if rows else ""))
 
-# %% ../nbs/24b_report.ipynb #5023f18a
+# %% ../nbs/24b_report.ipynb #31f475f5
 _WHO = {"data": "the data compel it", "criterion": "the criterion", "neither": "neither: the guide's tolerance or knowledge"}
 
 
@@ -109,13 +109,13 @@ def _edges(model: DiscreteScore) -> str:
     rows = [(row["from"], row["to"], _WHO[row["decided_by"]], "" if np.isnan(row["margin"]) else f"{row['margin']:.1f}", row["answer"]) for row in model.edges_.to_dict("records")]
     counts = model.edges_["decided_by"].value_counts()
     said = ", ".join(f"{int(counts[key])} by {word}" for key, word in (("data", "the data"), ("criterion", "the criterion"), ("neither", "neither")) if key in counts)
-    return (f"<p>The network that fits the data best within this order has {len(rows)} edges, directed {said or 'by nothing'}. An edge whose direction is open and whose judge has not earned a vote reads “cannot say”.</p>"
+    return (f"<p>The network that fits the data best within this order has {len(rows)} edge{'s' * (len(rows) != 1)}, directed {said or 'by nothing'}. An edge whose direction is open and whose judge has not earned a vote reads “cannot say”.</p>"
             + _table(["from", "to", "decided by", "lead (s.e.)", "answer"], rows, numbers=[3]))
 
-# %% ../nbs/24b_report.ipynb #fc510874
+# %% ../nbs/24b_report.ipynb #2ecaef9e
 def _diagnosis(found: Diagnosis) -> str:
     "Verdict and reasons."
-    reasons = "".join(f"<li>{_text(reason)}</li>" for reason in found.reasons())
+    reasons = "".join(f"<li>{_text(reason).replace('`', '')}</li>" for reason in found.reasons())
     return f'<p class="key">In one word: {_text(found.verdict)}.</p><ul>{reasons}</ul><p>A diagnosis can speak against an order. That nothing speaks against it does not make it right.</p>'
 
 
@@ -124,7 +124,7 @@ def _diagnosed(model: DiscreteScore, table: Table | None) -> Diagnosis | None:
     if table is None or not model.result_.complete: return None
     return model.diagnose(table)
 
-# %% ../nbs/24b_report.ipynb #08a13cfe
+# %% ../nbs/24b_report.ipynb #166c227a
 def _data(model: DiscreteScore, table: Table | None) -> str:
     "Rows, columns, states and what was done to them on the way in."
     shares = None if table is None else table.marginals()
@@ -134,7 +134,7 @@ def _data(model: DiscreteScore, table: Table | None) -> str:
         return ", ".join(cells) + (f" and {len(labels) - 8} more" if len(labels) > 8 else "")
     rows = [(name, len(model.schema_.states[j]), states(j)) for j, name in enumerate(model.schema_.names)]
     notes = "".join(f"<li>{_text(note)}</li>" for note in model.notes_)
-    done = f"<p>What was done to it on the way in:</p><ul>{notes}</ul>" if notes else "<p>Nothing was changed on the way in.</p>"
+    done = f"<p>What was done to it on the way in, and what looks odd:</p><ul>{notes}</ul>" if notes else "<p>Nothing was changed on the way in.</p>"
     return f"<p>{model.n_rows_:,.0f} rows, {model.n_features_in_} columns.</p>{done}{_table(['column', 'states', 'states and their shares'], rows, numbers=[1])}"
 
 # %% ../nbs/24b_report.ipynb #602b8f6a
@@ -182,11 +182,11 @@ def _repeat(model: DiscreteScore, data: str) -> str:
     return (f"<pre>{_text(python_code(model, data))}</pre><p>The table's fingerprint is <code>{_text(model.fingerprint_)}</code>: <code>model.fingerprint_</code> is the same if, and only if, names, states and rows are. "
             f"The same table, settings and seed give the same order. Made with {_text(versions)}.</p>")
 
-# %% ../nbs/24b_report.ipynb #420e110e
-_STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:56rem;margin:2rem auto;padding:0 1rem;color:#111;background:#fff}
+# %% ../nbs/24b_report.ipynb #5c554bdb
+_STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:56rem;margin:2rem auto;padding:0 1rem;color:#111;background:#fff;color-scheme:light}
 h1{font-size:1.7rem}h2{font-size:1.25rem;margin-top:2.2rem;border-bottom:1px solid #bbb}.key{font-weight:600;overflow-wrap:anywhere}
 table{border-collapse:collapse;font-size:.85rem}th,td{padding:.15rem .6rem;border-bottom:1px solid #ddd;text-align:left;vertical-align:top}.n{text-align:right;font-variant-numeric:tabular-nums}
-.wide{overflow-x:auto}img{max-width:100%;height:auto}.arrows{columns:14rem;font-size:.9rem}pre{background:#f3f3f3;padding:.7rem;overflow-x:auto}dt{font-weight:600;margin-top:.6rem}nav{font-size:.9rem}"""
+.wide{overflow-x:auto}img{display:block;max-width:100%;height:auto;margin:1.2rem 0}.arrows{columns:16rem;column-gap:3rem;font-size:.9rem}pre{background:#f3f3f3;padding:.7rem;overflow-x:auto}dt{font-weight:600;margin-top:.6rem}nav{font-size:.9rem}"""
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 

@@ -52,16 +52,18 @@ def undisturbed(tables):
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill -9"])
 def test_order_goes_on(tables, undisturbed, tmp_path, how):
-    out = tmp_path / "r.json"
+    "An older result stays until the new one is complete; what is done is kept beside it, and the end removes that."
+    out, kept = tmp_path / "r.json", tmp_path / "r.json.partial"
+    out.write_text("an older result")
     process = start(eager, "order", tables / "wide.csv", "--guide", "none", "--out", out)
-    wait_for(process, out.exists)
+    wait_for(process, kept.exists)
     code, said = stop(process, how)
-    part = ds.load_order(out)
-    assert 0 < len(part.order_) < 60
-    if how == signal.SIGINT: assert code == 130 and len(said) == 1 and said[0].endswith(f"go on with --resume {out}")
+    part = ds.load_order(kept)
+    assert 0 < len(part.order_) < 60 and out.read_text() == "an older result"
+    if how == signal.SIGINT: assert code == 130 and len(said) == 1 and said[0].endswith(f"go on with --resume {kept}")
     else: assert code == -signal.SIGKILL
-    resumed = run("order", tables / "wide.csv", "--guide", "none", "--resume", out, "--out", out)
-    assert resumed.returncode == 0 and resumed.stdout == undisturbed and ds.load_order(out).result_.complete
+    resumed = run("order", tables / "wide.csv", "--guide", "none", "--resume", kept, "--out", out)
+    assert resumed.returncode == 0 and resumed.stdout == undisturbed and ds.load_order(out).result_.complete and not kept.exists()
 
 
 @pytest.mark.parametrize("how, jobs", [(signal.SIGINT, 1), (signal.SIGKILL, 1), (signal.SIGINT, 2)], ids=["ctrl-c", "kill -9", "ctrl-c, two processes"])
