@@ -25,7 +25,7 @@ from .report import draw_png, python_code, write_report
 try: import ipywidgets as widgets
 except ImportError as error: raise ImportError("the explorer needs ipywidgets: pip install 'discrete_score[explorer]'") from error
 
-# %% ../nbs/41_explorer.ipynb #08185332
+# %% ../nbs/41_explorer.ipynb #19101b66
 @dataclass(frozen=True)
 class Source:
     "A table to be read: rows drawn from a shipped network, or a CSV file."
@@ -37,16 +37,18 @@ class Source:
     columns: tuple[str, ...] | None = None # Use only these columns
     bins: tuple[tuple[str, object], ...] = () # Numeric columns to bin: (name, number of bins or list of edges)
     missing: str = "error" # Missing cells: "error", "drop" or "state"
+    sep: str = "," # Delimiter of the file
+    encoding: str = "utf8" # Encoding of the file
 
     def names(self) -> list[str]:
         "All columns that there are to choose from."
         if self.network: return list(load_network(self.network).names)
-        return list(pd.read_csv(self._file(), nrows=0).columns)
+        return list(pd.read_csv(self._file(), nrows=0, sep=self.sep, encoding=self.encoding).columns)
 
     def table(self) -> Table:
         "The table, read and encoded."
         options = {"columns": None if self.columns is None else list(self.columns), "bins": dict(self.bins) or None, "missing": self.missing}
-        if not self.network: return read_table(self._file(), **options)
+        if not self.network: return read_table(self._file(), sep=self.sep, encoding=self.encoding, **options)
         drawn = load_network(self.network).sample(self.rows, seed=self.seed)
         return as_table(drawn if self.columns is None else drawn[list(self.columns)], unused="drop")
 
@@ -56,7 +58,7 @@ class Source:
         if not Path(self.path).is_file(): raise ValueError(f"there is no file `{self.path}`.")
         return self.path
 
-# %% ../nbs/41_explorer.ipynb #e1161a1b
+# %% ../nbs/41_explorer.ipynb #119bcd6e
 @patch
 def code(self: Source) -> str: # A Python expression
     "The Python expression that gives the same table."
@@ -64,7 +66,7 @@ def code(self: Source) -> str: # A Python expression
     if self.network:
         chosen = "" if columns is None else f"[{columns!r}]"
         return f"ds.as_table(ds.load_network({self.network!r}).sample({self.rows}, seed={self.seed}){chosen}, unused='drop')"
-    given = {"columns": columns, "bins": dict(self.bins) or None, "missing": None if self.missing == "error" else self.missing}
+    given = {"sep": None if self.sep == "," else self.sep, "encoding": None if self.encoding == "utf8" else self.encoding, "columns": columns, "bins": dict(self.bins) or None, "missing": None if self.missing == "error" else self.missing}
     return f"ds.read_table({', '.join([repr(self.path), *(f'{key}={value!r}' for key, value in given.items() if value is not None)])})"
 
 # %% ../nbs/41_explorer.ipynb #30afd67f
@@ -222,7 +224,7 @@ def _box(title: str, *children) -> widgets.VBox:
 
 _WIDE = {"width": "360px"}
 
-# %% ../nbs/41_explorer.ipynb #1316b9e5
+# %% ../nbs/41_explorer.ipynb #341ac7fc
 @patch
 def _table_panel(self: Explorer, network: str, rows: int) -> None:
     "Where the table comes from, which columns, bins and missing cells."
@@ -230,13 +232,15 @@ def _table_panel(self: Explorer, network: str, rows: int) -> None:
     self.rows = widgets.BoundedIntText(rows, min=10, max=10_000_000, description="Rows", layout=_WIDE)
     self.path = widgets.Text(placeholder="data.csv, or upload it", description="Path", layout=_WIDE)
     self.upload = widgets.FileUpload(accept=".csv", multiple=False, description="Upload")
+    self.sep = widgets.Dropdown(options=[("comma", ","), ("semicolon", ";"), ("tab", "\t"), ("bar", "|")], description="Delimiter", layout=_WIDE)
+    self.encoding = widgets.Dropdown(options=["utf8", "latin-1", "utf-16"], description="Encoding", layout=_WIDE)
     self.columns = widgets.SelectMultiple(options=[], description="Columns", rows=6, layout=_WIDE)
     self.bins = widgets.Text(placeholder="age=4; income=0,10,20", description="Bins", layout=_WIDE)
     self.missing = widgets.Dropdown(options=[("stop with an error", "error"), ("drop the rows", "drop"), ("make them a state", "state")], description="Missing", layout=_WIDE)
     self.table_note = widgets.HTML()
-    for widget in (self.source, self.path, self.upload): widget.observe(lambda change: self._load(), names="value")
+    for widget in (self.source, self.path, self.upload, self.sep, self.encoding): widget.observe(lambda change: self._load(), names="value")
     self.source.add_class("ds-source")
-    self.table_panel = _box("Table", self.source, self.rows, self.path, self.upload, self.columns, self.bins, self.missing, self.table_note)
+    self.table_panel = _box("Table", self.source, self.rows, self.path, self.upload, self.sep, self.encoding, self.columns, self.bins, self.missing, self.table_note)
 
 
 @patch
@@ -247,14 +251,14 @@ def _uploaded(self: Explorer) -> tuple[str, bytes | None]:
     if not files: return self.path.value.strip(), None
     return str(files[0]["name"]), bytes(files[0]["content"])
 
-# %% ../nbs/41_explorer.ipynb #b6714a62
+# %% ../nbs/41_explorer.ipynb #df1c88ff
 @patch
 def _source(self: Explorer, columns: bool = True) -> Source:
     "The source that the widgets describe."
     chosen = tuple(self.columns.value) if columns and len(self.columns.value) < len(self.columns.options) else None
     if self.source.value != "a CSV file": return Source(self.source.value, rows=self.rows.value, columns=chosen)
     path, content = self._uploaded()
-    return Source(path=path, content=content, columns=chosen, bins=_read_bins(self.bins.value), missing=self.missing.value)
+    return Source(path=path, content=content, columns=chosen, bins=_read_bins(self.bins.value), missing=self.missing.value, sep=self.sep.value, encoding=self.encoding.value)
 
 
 def _read_bins(text: str) -> tuple[tuple[str, object], ...]:
@@ -268,27 +272,27 @@ def _read_bins(text: str) -> tuple[tuple[str, object], ...]:
         found.append((name.strip(), int(numbers[0]) if len(numbers) == 1 else numbers))
     return tuple(found)
 
-# %% ../nbs/41_explorer.ipynb #b882838c
+# %% ../nbs/41_explorer.ipynb #1c88f4a2
 @patch
 def _load(self: Explorer) -> None:
     "List the columns of the chosen source."
     csv = self.source.value == "a CSV file"
-    for widget in (self.path, self.upload, self.bins, self.missing): widget.disabled = not csv
+    for widget in (self.path, self.upload, self.sep, self.encoding, self.bins, self.missing): widget.disabled = not csv
     self.rows.disabled = csv
     try: names, note = self._source(columns=False).names(), ""
     except Exception as error: names, note = [], "" if csv and not self._uploaded()[0] else html.escape(str(error))
     self.columns.options, self.columns.value = names, tuple(names)
     for widget in (self.tier_column, self.earlier, self.later): widget.options, widget.value = names, names[0] if names else None
     self._tiers, self._before = {}, []
-    self.table_note.value = note or f"{len(names)} columns"
+    self.table_note.value = note or ("1 column: is the delimiter right?" if csv and len(names) == 1 else f"{len(names)} columns")
     self._show_knowledge()
 
-# %% ../nbs/41_explorer.ipynb #8348f464
+# %% ../nbs/41_explorer.ipynb #b8c35f11
 @patch
 def _method_panel(self: Explorer) -> None:
     "Measure, second measure, estimator, guide and seed."
     self.measure = widgets.Dropdown(options=["auto", *MEASURES], value="kl_uniform", description="Measure", layout=_WIDE)
-    self.compare = widgets.Dropdown(options=["nothing", *MEASURES], description="Compare with", layout=_WIDE, style={"description_width": "initial"})
+    self.compare = widgets.Dropdown(options=["nothing", *MEASURES], description="Compare", layout=_WIDE)
     self.estimator = widgets.Dropdown(options=["blanket", "diffusion"], description="Estimator", layout=_WIDE)
     self.guide = widgets.Dropdown(options=[("the data may veto a leaf", "evidence"), ("none: the paper's Algorithm 1", "none")], description="Guide", layout=_WIDE)
     self.seed = widgets.BoundedIntText(0, min=0, max=2**31 - 1, description="Seed", layout=_WIDE)
