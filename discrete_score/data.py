@@ -492,7 +492,7 @@ def _check_identifiers(columns, total):
     odd = [c.name for c in columns if len(c.labels) >= 10 and len(c.labels) > 0.9 * total]
     if odd:
         raise ValueError(f"{_columns(odd, 'looks like an identifier', 'look like identifiers')}: nearly all values are distinct. "
-                         f"Drop {'it' if len(odd) == 1 else 'them'}, bin what holds numbers (`bins={{{odd[0]!r}: 4}}`), or pass `identifiers='keep'`.")
+                         f"Drop {'it' if len(odd) == 1 else 'them'}, bin {'it if it holds' if len(odd) == 1 else 'what holds'} numbers (`bins={{{odd[0]!r}: 4}}`), or pass `identifiers='keep'`.")
 
 # %% ../nbs/00_data.ipynb #1efa0550
 def _cautions(columns, total):
