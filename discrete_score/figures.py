@@ -456,6 +456,7 @@ def plot_comparison(
         if i == 0: axes[i, j].set_title(base)
         if j == 0: axes[i, j].set_ylabel(_WORDS.get(metric, metric))
         if i == len(metrics) - 1: axes[i, j].set_xticks(range(len(at)), list(at), rotation=0 if x == "d" else 60, fontsize=7)
+        if i == len(metrics) - 1 and x == "d": axes[i, j].set_xlabel("columns")
     handles, labels = axes[0, 0].get_legend_handles_labels()
     fig.legend(handles, labels, loc="outside lower center", ncols=len(series))
     if title: fig.suptitle(title)
