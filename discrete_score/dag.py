@@ -208,6 +208,7 @@ def dag_from_order(
     "The network that an order and a learner give together."
     if strategy not in ("insert", "prune", "parents"): raise ValueError(f"`strategy` must be insert, prune or parents; got {strategy!r}.")
     if inside and strategy != "prune": raise ValueError(f'`inside` belongs to `strategy="prune"`; got {strategy!r}.')
+    if max_parents is not None and max_parents < 0: raise ValueError(f"`max_parents` must be 0 or more, or None for any number; got {max_parents}.")
     table = as_table(data)
     order = tuple(table.names[k] for k in check_order(order, table.d, table.names))
     score = families_of(table, score) if isinstance(score, str) else score
