@@ -88,8 +88,8 @@ def expected_cost(
     *, rows: int | None = None, # What if the table had so many rows? Its own number if None
 ) -> Cost:
     "Memory and time that a search with the default estimator will take, before it starts."
-    n, d, factor = rows or table.n, table.d, 1. if guide is None else 3.
-    return Cost(400 + 24e-6*n*d*(1. if guide is None else 1.1), .5 + factor*7.5e-7*d**1.7*n**.8, n, d)
+    n, d, factor = rows or table.n, table.d, 1. if guide is None else 4.
+    return Cost(400 + 24e-6*n*d*(1. if guide is None else 1.5), .5 + factor*7.5e-7*d**1.7*n**.8, n, d)
 
 # %% ../nbs/24_discover.ipynb #44f23a9d
 class DiscreteScore(BaseEstimator):
