@@ -226,8 +226,8 @@ COLUMNS = ("study", *_SETTINGS, *RESULTS, *_TIMES, "failure", "versions")
 
 
 def _versions() -> str:
-    "Versions of what the numbers depend on."
-    found = [f"discrete_score {__version__}", f"python {platform.python_version()}"]
+    "Versions of what the numbers depend on: of this package first, without its name, since every row carries them."
+    found = [__version__, f"python {platform.python_version()}"]
     for name in ("numpy", "causal-learn"):
         try: found.append(f"{name} {version(name)}")
         except PackageNotFoundError: pass
