@@ -660,7 +660,7 @@ STUDIES = MappingProxyType({
 # %% ../nbs/32_studies.ipynb #5c638792
 def make_study(
     name: str, # A name in `STUDIES`
-    *, full: bool = False, # All sizes and ten datasets of each; otherwise what takes about two hours of processor time
+    *, full: bool = False, # All sizes and ten datasets of each; otherwise without the slowest parts
     seed: int = 100, # Seed of the first dataset; those that follow count up
 ) -> Study:
     "One of the studies of this project."
