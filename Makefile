@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 JOBS ?= 2
 export JUPYTER_PLATFORM_DIRS := 1
 
-.PHONY: demo test gpu-check bench export outputs docs notebooks explorer browser lock
+.PHONY: demo test test-all gpu-check bench export outputs docs notebooks explorer browser lock
 ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 demo: $(VENV)/.runtime  ## the main job on data that ships with the package
@@ -17,11 +17,20 @@ test: $(VENV)/.dev  ## everything that CI runs
 	$(BIN)/nbdev_test --n_workers $(JOBS)
 	$(BIN)/python -m pytest -q tests
 
+test-all: $(VENV)/.dev  ## make test, with the exhaustive runs and the slow cells (an hour or more)
+	$(BIN)/python .ci/clean_export.py
+	$(BIN)/nbdev_test --n_workers $(JOBS) --flags slow
+	SLOW=1 $(BIN)/python -m pytest -q tests
+
 gpu-check: $(VENV)/.dev  ## every cell that needs a GPU, with a verdict in gpu-check.json
 	$(BIN)/python .ci/gpu_check.py
 
+SPEED := nbs/studies/results/speed.csv
+
 bench: $(VENV)/.runtime  ## speed and memory of the order search, as ratios of one run (minutes)
-	OMP_NUM_THREADS=1 $(BIN)/python nbs/studies/speed.py --full
+	rm -f $(SPEED)
+	OMP_NUM_THREADS=1 $(BIN)/discrete-score study nbs/studies/speed.py --full --out $(SPEED)
+	cat $(SPEED)
 
 export: $(VENV)/.dev  ## notebooks to modules, README from the index
 	$(BIN)/nbdev_export
@@ -38,12 +47,11 @@ notebooks: $(VENV)/.dev  ## JupyterLab on the notebooks
 	$(BIN)/jupyter lab $(ROOT) --notebook-dir nbs
 
 explorer: $(VENV)/.dev  ## the explorer in JupyterLab: run all cells
-	$(BIN)/jupyter lab $(ROOT) --notebook-dir nbs --LabApp.default_url=/lab/tree/tutorials/explorer.ipynb
+	$(BIN)/jupyter lab $(ROOT) --notebook-dir nbs \
+		--LabApp.default_url=/lab/tree/tutorials/explorer.ipynb
 
 browser:  ## Debian's chromium for the browser tests, if it is missing and can be installed
-	@if command -v chromium >/dev/null; then echo "chromium is there"; \
-	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then (apt-get install -y -qq --no-install-recommends chromium || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium)) >/dev/null 2>&1 || echo "chromium could not be installed; the browser tests are skipped"; \
-	else echo "no chromium: install it (on Debian: apt-get install chromium) or the browser tests are skipped"; fi
+	@.ci/browser.sh
 
 lock:  ## write the lock files anew
 	.ci/lock.sh

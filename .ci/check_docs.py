@@ -1,10 +1,12 @@
 """Look at a built site: broken internal links, directives that show, requests to the network."""
-import re, sys
+import re
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-DIRECTIVE = re.compile(r"#\|\s*(?:export|exports|exporti|hide|default_exp|eval|slow|gpu|echo|code-fold)\b")
+WORDS = "export|exports|exporti|hide|default_exp|eval|slow|gpu|echo|code-fold"
+DIRECTIVE = re.compile(rf"#\|\s*(?:{WORDS})\b")
 
 
 class Page(HTMLParser):
@@ -19,7 +21,9 @@ class Page(HTMLParser):
         if tag in ("script", "style", "code"): self.inside = tag
         self.anchors |= {attrs[key] for key in ("id", "name") if attrs.get(key)}
         if tag == "a" and attrs.get("href"): self.links.append(attrs["href"])
-        target = attrs.get("src") if tag in ("script", "img", "iframe") else attrs.get("href") if tag == "link" and "canonical" not in attrs.get("rel", "") else None
+        target = None
+        if tag in ("script", "img", "iframe"): target = attrs.get("src")
+        if tag == "link" and "canonical" not in attrs.get("rel", ""): target = attrs.get("href")
         if target: self.fetched.append(target)
 
     def handle_endtag(self, tag):
@@ -32,7 +36,8 @@ class Page(HTMLParser):
 def check(folder):
     "Problems of the site in `folder`, one line each."
     folder = Path(folder).resolve()
-    parsed = {path: Page(path.read_text(encoding="utf-8")) for path in folder.glob("**/*.html") if "_static" not in path.parts}
+    paths = [path for path in folder.glob("**/*.html") if "_static" not in path.parts]
+    parsed = {path: Page(path.read_text(encoding="utf-8")) for path in paths}
     problems = [] if (folder / "index.html").is_file() else ["there is no index.html"]
     for path, page in parsed.items():
         here = path.relative_to(folder)
@@ -45,7 +50,9 @@ def check(folder):
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             if target.is_dir(): target = target / "index.html"
             if not target.is_file(): problems.append(f"{here}: broken link {link}")
-            elif parts.fragment and target in parsed and unquote(parts.fragment) not in parsed[target].anchors and not parts.fragment.startswith("/"): problems.append(f"{here}: no such place {link}")
+            elif parts.fragment and target in parsed and not parts.fragment.startswith("/"):
+                known = unquote(parts.fragment) in parsed[target].anchors
+                if not known: problems.append(f"{here}: no such place {link}")
         found = DIRECTIVE.search("".join(page.words))
         if found: problems.append(f"{here}: the directive {found[0]} shows")
     return sorted(set(problems))

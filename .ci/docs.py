@@ -1,9 +1,19 @@
-"""Build the notebooks into a site in _docs that works offline: jupyter-book in an environment of its own.
+"""Build the notebooks into a site in _docs that works offline, by jupyter-book.
 
-Pages are prepared here: hidden cells and directives go, every public definition gets its signature with a table of its parameters,
-the source of exported cells folds away. Then the site is checked: links, directives, requests to the network.
+It has an environment of its own. Pages are prepared here: hidden cells and directives go, every
+public definition gets its signature with a table of its parameters, the source of exported cells
+folds away. Then the site is checked: links, directives, requests to the network.
 """
-import ast, importlib, inspect, json, os, re, shutil, subprocess, sys, venv
+import ast
+import importlib
+import inspect
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import venv
 from pathlib import Path
 
 import nbformat
@@ -15,51 +25,85 @@ sys.path[:0] = [str(root / ".ci"), str(root)]
 from check_docs import check
 from readme import DIRECTIVE, visible
 
+WIDGET = "application/vnd.jupyter.widget-view+json"
 PACKAGES = ["jupyter-book==1.0.4", "sphinx-mathjax-offline==0.0.2"]
-PARTS = [("Foundations", "0"), ("Scores", "1"), ("Discovery", "2"), ("Evaluation", "3"), ("Use", "4"), ("Tutorials", "tutorials/"), ("Studies", "studies/")]
-CONFIG = {"title": "discrete_score", "execute": {"execute_notebooks": "off"}, "only_build_toc_files": True,
-          "sphinx": {"extra_extensions": ["sphinx-mathjax-offline"],
-                     "config": {"html_theme_options": {"use_download_button": False}, "myst_heading_anchors": 3, "suppress_warnings": ["mystnb.unknown_mime_type"], "nb_ipywidgets_js": {}}},
+PARTS = [("Foundations", "0"), ("Estimating", "1"), ("Deciding", "2"), ("Graphs and results", "3"),
+         ("Saying it", "4"), ("The referee", "5"), ("Below the ground", "9"),
+         ("Tutorials", "tutorials/"), ("Studies", "studies/")]
+SPHINX = {"html_theme_options": {"use_download_button": False}, "myst_heading_anchors": 3,
+          "suppress_warnings": ["mystnb.unknown_mime_type"], "nb_ipywidgets_js": {}}
+CONFIG = {"title": "discrete_score", "only_build_toc_files": True,
+          "execute": {"execute_notebooks": "off"},
+          "sphinx": {"extra_extensions": ["sphinx-mathjax-offline"], "config": SPHINX},
           "html": {"use_issues_button": False, "use_repository_button": False}}
+HOMES = "typing|collections\\.abc|numpy|pandas|pathlib|discrete_score"  # not shown before a type
 
 
 def shown(value):
     "A type or a default as Python writes it, in one line that a Markdown table can hold."
     if value is inspect.Parameter.empty: return ""
-    text = value if isinstance(value, str) and value.isidentifier() else getattr(value, "__name__", None) if inspect.isclass(value) and not hasattr(value, "__args__") else repr(value)
-    text = re.sub(r"<(?:function|class|built-in function) '?([\w.<>]+)'?.*?>", r"\1", re.sub(r"\b(?:typing|collections\.abc|numpy|pandas|pathlib|discrete_score)(?:\.\w+)*\.(?=\w)", "", text))
-    return "`" + re.sub(r" at 0x[0-9a-f]+", "", text).replace("|", "\\|").replace("`", "'") + "`"
+    text = repr(value)
+    if isinstance(value, str) and value.isidentifier(): text = value
+    elif inspect.isclass(value) and not hasattr(value, "__args__"): text = value.__name__
+    text = re.sub(rf"\b(?:{HOMES})(?:\.\w+)*\.(?=\w)", "", text)
+    text = re.sub(r"<(?:function|class|built-in function) '?([\w.<>]+)'?.*?>", r"\1", text)
+    text = re.sub(r" at 0x[0-9a-f]+", "", text)
+    return "`" + text.replace("|", "\\|").replace("`", "'") + "`"
+
+
+def call(name, parameters):
+    "A definition as it is called, with defaults."
+    words = []
+    for p in parameters:
+        starred = any(q.kind == q.VAR_POSITIONAL for q in parameters)
+        if p.kind == p.KEYWORD_ONLY and not starred and "*" not in words: words.append("*")
+        word = str(p).split(":")[0].split("=")[0]
+        if p.default is not p.empty: word += "=" + shown(p.default).strip("`").replace("\\|", "|")
+        words.append(word)
+    return f"{name}({', '.join(words)})"
+
+
+def kind(annotation):
+    "A type as it was written."
+    if not isinstance(annotation, str): return shown(annotation)
+    return "`" + annotation.replace("|", "\\|") + "`"
+
+
+def row(name, annotation, default, note):
+    "A line of a table of parameters."
+    note = str(note).replace("\n", " ").replace("|", "\\|")
+    return f"| {name} | {kind(annotation)} | {default} | {note} |"
 
 
 def api(name, value):
     "Signature, one line, and a table of parameters of a public definition, as Markdown."
     try: signature, notes = inspect.signature(value), docments(value, full=True)
     except (TypeError, ValueError): return None
-    words = [str(p).split(":")[0].split("=")[0] + ("" if p.default is p.empty else "=" + shown(p.default).strip("`").replace("\\|", "|")) for p in signature.parameters.values() if p.name != "self"]
-    named = [p for p in signature.parameters.values() if p.kind == p.KEYWORD_ONLY]
-    if named and not any(p.kind == p.VAR_POSITIONAL for p in signature.parameters.values()): words.insert(words.index(next(w for w in words if w.split("=")[0] == named[0].name)), "*")
-    kind = lambda value: f"`{value}`".replace("|", "\\|") if isinstance(value, str) else shown(value)
-    rows = [(f"`{p.name}`", kind(p.annotation), shown(p.default), (notes.get(p.name) or {}).get("docment") or "") for p in signature.parameters.values() if p.name != "self"]
-    back = notes.get("return") or {}
-    if back.get("docment"): rows.append(("*returns*", kind(back.get("anno", inspect.Parameter.empty)), "", back["docment"]))
-    cells = lambda row: "| " + " | ".join(str(c).replace("\n", " ").replace("|", "\\|") if k == 3 else c for k, c in enumerate(row)) + " |"
-    table = ["", "| parameter | type | default | what it is |", "|---|---|---|---|", *map(cells, rows)] if rows else []
-    return "\n".join([f"```python\n{name}({', '.join(words)})\n```", (inspect.getdoc(value) or "").split("\n")[0], *table])
+    parameters = [p for p in signature.parameters.values() if p.name != "self"]
+    note = lambda name: (notes.get(name) or {}).get("docment") or ""
+    rows = [row(f"`{p.name}`", p.annotation, shown(p.default), note(p.name)) for p in parameters]
+    back = (notes.get("return") or {}).get("anno", inspect.Parameter.empty)
+    if note("return"): rows.append(row("*returns*", back, "", note("return")))
+    head = ["", "| parameter | type | default | what it is |", "|---|---|---|---|"] if rows else []
+    first = (inspect.getdoc(value) or "").split("\n")[0]
+    return "\n".join([f"```python\n{call(name, parameters)}\n```", first, *head, *rows])
 
 
 def definitions(source):
     "Public names that a cell defines: functions, classes, and methods added by `patch`."
     for node in ast.parse(source).body:
-        if not isinstance(node, (ast.FunctionDef, ast.ClassDef)) or node.name.startswith("_"): continue
-        if isinstance(node, ast.FunctionDef) and any(getattr(d, "id", "") == "patch" for d in node.decorator_list): yield ast.unparse(node.args.args[0].annotation), node.name
-        else: yield None, node.name
+        if not isinstance(node, (ast.FunctionDef, ast.ClassDef)): continue
+        if node.name.startswith("_"): continue
+        patched = any(getattr(d, "id", "") == "patch" for d in node.decorator_list)
+        yield ast.unparse(node.args.args[0].annotation) if patched else None, node.name
 
 
 def documented(cell, module):
     "The signatures of what an exported cell defines, as a Markdown cell, or None."
     found = []
     for owner, name in definitions(cell.source):
-        value = getattr(getattr(module, owner), name, None) if owner and hasattr(module, owner) else getattr(module, name, None)
+        home = getattr(module, owner) if owner and hasattr(module, owner) else module
+        value = getattr(home, name, None)
         text = api(f"{owner}.{name}" if owner else name, value) if callable(value) else None
         if text: found.append(text)
     return nbformat.v4.new_markdown_cell("\n\n".join(found)) if found else None
@@ -67,13 +111,15 @@ def documented(cell, module):
 
 def page(nb):
     "The cells that a reader should see."
-    export = next((m[1] for c in nb.cells if (m := re.search(r"^#\|\s*default_exp\s+(\S+)", c.source, re.M))), None)
+    exports = [re.search(r"^#\|\s*default_exp\s+(\S+)", c.source, re.M) for c in nb.cells]
+    export = next((found[1] for found in exports if found), None)
     module, cells = importlib.import_module(f"discrete_score.{export}") if export else None, []
     for cell in nb.cells:
-        marks = {m[1].rstrip(":") for line in cell.source.splitlines() if (m := DIRECTIVE.match(line))}
+        found = [DIRECTIVE.match(line) for line in cell.source.splitlines()]
+        marks = {mark[1].rstrip(":") for mark in found if mark}
         cell = visible(cell)
         if cell is None: continue
-        for output in cell.get("outputs", []): output.get("data", {}).pop("application/vnd.jupyter.widget-view+json", None)
+        for output in cell.get("outputs", []): output.get("data", {}).pop(WIDGET, None)
         if module and cell.cell_type == "code" and marks & {"export", "exports"}:
             text = documented(cell, module)
             if text: cells.append(text)
@@ -95,32 +141,42 @@ def prepare():
         (pages / name).parent.mkdir(parents=True, exist_ok=True)
         nbformat.write(nb, pages / name)
         names.append(name.with_suffix("").as_posix())
-    for name in ("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "CITATION.cff"): shutil.copy(root / name, pages)
-    if (root / "nbs" / "images").is_dir(): shutil.copytree(root / "nbs" / "images", pages / "images")
+    for name in ("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "CITATION.cff"):
+        shutil.copy(root / name, pages)
+    images = root / "nbs" / "images"
+    if images.is_dir(): shutil.copytree(images, pages / "images")
     return names
 
 
 def contents(names):
+    "The table of contents: parts with their chapters."
     first = ["tutorials/quickstart", "tutorials/own_csv", "tutorials/explorer", "tutorials/doubt"]
-    names = sorted(names, key=lambda n: (n.split("/")[0], first.index(n) if n in first else len(first), n))
-    parts = [{"caption": caption, "chapters": [{"file": n} for n in names if n.startswith(start)]} for caption, start in PARTS]
-    parts.append({"caption": "About", "chapters": [{"file": "CHANGELOG"}, {"file": "CONTRIBUTING"}]})
-    return {"format": "jb-book", "root": "index", "parts": [part for part in parts if part["chapters"]]}
+    place = lambda name: first.index(name) if name in first else len(first)
+    names, parts = sorted(names, key=lambda n: (n.split("/")[0], place(n), n)), []
+    for caption, start in PARTS:
+        chapters = [{"file": name} for name in names if name.startswith(start)]
+        parts.append({"caption": caption, "chapters": chapters})
+    about = [{"file": "CHANGELOG"}, {"file": "CONTRIBUTING"}]
+    parts.append({"caption": "About", "chapters": about})
+    parts = [part for part in parts if part["chapters"]]
+    return {"format": "jb-book", "root": "index", "parts": parts}
 
 
 def builder():
     "The program that builds the site, installed on first use."
-    program, mark = env / "bin" / "jupyter-book", env / ("installed-" + "-".join(PACKAGES).replace("=", ""))
+    mark = env / ("installed-" + "-".join(PACKAGES).replace("=", ""))
     if not mark.exists():
         venv.create(env, with_pip=True)
-        subprocess.run([env / "bin" / "python", "-m", "pip", "install", "-qq", "--disable-pip-version-check", *PACKAGES], check=True)
+        install = [env / "bin" / "python", "-m", "pip", "install", "-qq"]
+        subprocess.run([*install, "--disable-pip-version-check", *PACKAGES], check=True)
         mark.touch()
-    return program
+    return env / "bin" / "jupyter-book"
 
 
 def no_network(folder):
-    "Take out what a page would fetch from elsewhere: the site must work from a folder, without a network."
-    outside = re.compile(r'<(script|link)\b[^>]*\b(?:src|href)="https?://[^"]*"[^>]*>(?:\s*</script>)?')
+    "Take out what a page would fetch from elsewhere: the site must work without a network."
+    start = r'<(script|link)\b[^>]*\b(?:src|href)="https?://[^"]*"[^>]*>'
+    outside = re.compile(start + r"(?:\s*</script>)?")
     for path in folder.glob("**/*.html"):
         text = path.read_text(encoding="utf-8")
         path.write_text(outside.sub("", text), encoding="utf-8")
@@ -130,7 +186,8 @@ if __name__ == "__main__":
     names = prepare()
     (pages / "_toc.yml").write_text(json.dumps(contents(names)), encoding="utf-8")
     (pages / "_config.yml").write_text(json.dumps(CONFIG), encoding="utf-8")
-    subprocess.run([builder(), "build", "--quiet", pages], check=True, env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"})
+    clean = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    subprocess.run([builder(), "build", "--quiet", pages], check=True, env=clean)
     shutil.rmtree(site, ignore_errors=True)
     shutil.copytree(pages / "_build" / "html", site)
     no_network(site)

@@ -2,7 +2,8 @@
 
 nbdev's own `nbdev_readme` needs Quarto; this needs nbdev's processors and nbconvert only.
 """
-import re, sys
+import re
+import sys
 from pathlib import Path
 
 from nbconvert import MarkdownExporter
@@ -26,9 +27,11 @@ def render():
     nb.cells = [cell for cell in map(visible, nb.cells) if cell is not None]
     nb.metadata["language_info"] = {"name": "python"}
     text, resources = MarkdownExporter().from_notebook_node(nb)
-    if resources.get("outputs"): raise SystemExit("index.ipynb has picture outputs; README.md can hold text and tables only.")
+    if resources.get("outputs"):
+        sys.exit("index.ipynb has picture outputs; README.md can hold text and tables only.")
     text = re.sub(r"<style scoped>.*?</style>\n?", "", text, flags=re.S)
-    text = re.sub(r"\]\(((?:[\w/]+\.ipynb|images/[\w.]+))\)", r"](nbs/\1)", text).replace("](../", "](")
+    text = re.sub(r"\]\(((?:[\w/]+\.ipynb|images/[\w.]+))\)", r"](nbs/\1)", text)
+    text = text.replace("](../", "](")
     head = "<!-- Generated from nbs/index.ipynb by `make export`; edit the notebook. -->\n\n"
     return head + re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
@@ -36,5 +39,6 @@ def render():
 if __name__ == "__main__":
     readme = root / "README.md"
     if "--check" in sys.argv[1:]:
-        if readme.read_text(encoding="utf-8") != render(): sys.exit("README.md is not current: run `make export` and commit it.")
+        if readme.read_text(encoding="utf-8") != render():
+            sys.exit("README.md is not current: run `make export` and commit it.")
     else: readme.write_text(render(), encoding="utf-8")

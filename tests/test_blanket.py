@@ -1,5 +1,7 @@
 """The closed-form estimator: what may not change a result, and leave-one-out against deletion."""
-import subprocess, sys
+import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -8,9 +10,10 @@ from hypothesis import given, settings, strategies as st
 
 from discrete_score.blanket import BlanketScore, blanket_conditional, blankets, improve_network
 from discrete_score.data import Schema, Table
-from discrete_score.families import Families
 from discrete_score.graphs import is_dag, markov_blanket
 from discrete_score.networks import random_network
+from discrete_score.scores import Families
+from discrete_score.search import climb
 
 SCORES = ["loo", "bdeu:10", "dirichlet:1", "bic"]
 quick = settings(max_examples=15, deadline=None)
@@ -25,10 +28,11 @@ def make(seed, d=6, n=150, weights=None):
 
 
 def path_values(table, removals, measure="entropy", **kwargs):
-    "V and standard errors by name, for each set on the path that removes the columns called `removals`."
+    "V and standard errors by name, for each set on the path that removes `removals`."
     estimator, left, found = BlanketScore(**kwargs).fit(table), list(range(table.d)), []
     for name in (*removals, None):
-        found.append(dict(zip([table.names[c] for c in left], np.transpose(estimator.values(left, measure)))))
+        names, values = [table.names[c] for c in left], estimator.values(left, measure)
+        found.append(dict(zip(names, np.transpose(values))))
         if name is not None: left.remove(table.names.index(name))
     return found
 
@@ -55,7 +59,8 @@ def test_renamed_states(seed):
     table, rng = make(seed), np.random.default_rng(seed)
     maps = [rng.permutation(m) for m in table.n_states]
     codes = np.stack([m[table.codes[:, j]] for j, m in enumerate(maps)], axis=1)
-    renamed = Table(Schema(table.names, [tuple(f"new{k}" for k in range(m)) for m in table.n_states]), codes)
+    states = [tuple(f"new{k}" for k in range(m)) for m in table.n_states]
+    renamed = Table(Schema(table.names, states), codes)
     removals = table.names[:3]
     same(path_values(table, removals, "gini"), path_values(renamed, removals, "gini"))
     left = list(range(table.d))
@@ -78,7 +83,7 @@ def test_weights_are_repeated_rows(seed, score):
     table = make(seed, n=80)
     repeated = table.take(np.repeat(np.arange(80), counts))
     weighted = Table(table.schema, table.codes, counts)
-    same(path_values(weighted, table.names[:2], score=score), path_values(repeated, table.names[:2], score=score))
+    same(*(path_values(t, table.names[:2], score=score) for t in (weighted, repeated)))
     a, b = (BlanketScore(score).fit(t).calibration() for t in (weighted, repeated))
     np.testing.assert_allclose(a, b, atol=1e-9)
 
@@ -102,9 +107,12 @@ def test_leave_one_out_is_deletion(seed, score):
     for i in rng.integers(0, table.n, 3):
         rest = Families(np.delete(table.codes, i, axis=0), table.n_states)
         for b, p in zip(blankets(estimator.network(left).dag, left), found):
-            tables = [replace(rest.table(*f), alpha=estimator._family(*f).table.alpha) for f in ((b.column, b.parents), *b.children)]
+            alpha = lambda family: estimator._family(*family).table.alpha
+            own, *children = [replace(rest.table(*family), alpha=alpha(family))
+                              for family in ((b.column, b.parents), *b.children)]
             states = {v: table.codes[[i], v].astype(int) for v in (b.column, *b.others)}
-            np.testing.assert_allclose(blanket_conditional(tables[0], tables[1:], states)[0], p[i], atol=1e-12)
+            again = blanket_conditional(own, children, states)[0]
+            np.testing.assert_allclose(again, p[i], atol=1e-12)
 
 
 @quick
@@ -114,11 +122,13 @@ def test_product_is_the_conditional_of_the_joint(seed):
     table = make(seed, d=4, n=60)
     estimator = BlanketScore().fit(table)
     dag = estimator.network(range(4)).dag
-    grid = np.stack(np.meshgrid(*[np.arange(m) for m in table.n_states], indexing="ij"), -1).reshape(-1, 4)
-    families = [estimator._family(j, tuple(np.flatnonzero(dag[:, j]).tolist())).table for j in range(4)]
-    joint = np.prod([t.probabilities(grid)[np.arange(len(grid)), grid[:, t.child]] for t in families], axis=0).reshape(table.n_states)
+    grid = np.indices(table.n_states).reshape(4, -1).T
+    parents = [tuple(np.flatnonzero(dag[:, j]).tolist()) for j in range(4)]
+    tables = [estimator._family(j, parents[j]).table for j in range(4)]
+    factors = [t.probabilities(grid)[np.arange(len(grid)), grid[:, t.child]] for t in tables]
+    joint = np.prod(factors, axis=0).reshape(table.n_states)
     for j, p in enumerate(estimator.conditionals(grid, range(4))):
-        own = (joint/joint.sum(j, keepdims=True)).reshape(-1)
+        own = (joint / joint.sum(j, keepdims=True)).reshape(-1)
         np.testing.assert_allclose(p[np.arange(len(grid)), grid[:, j]], own, atol=1e-12)
 
 
@@ -134,7 +144,7 @@ def test_blankets(seed):
 def test_improved_network(seed, score):
     table = make(seed, d=8, n=300)
     families = BlanketScore(score).fit(table).families_
-    first = families.search(max_parents=3)
+    first = climb(families, max_parents=3)
     better = improve_network(families, first, max_parents=3)
     assert is_dag(better.dag) and better.dag.sum(0).max() <= 3
     assert better.score >= first.score
@@ -150,7 +160,7 @@ def test_same_path_same_values(seed):
     first, detour = BlanketScore().fit(table), BlanketScore().fit(table)
     for _ in range(5): detour.values(rng.permutation(6)[:rng.integers(1, 7)].tolist(), "gini")
     expected = [first.values(s, "entropy") for s in sets]
-    for s in sets[:-1]: detour.follow(s)
+    for s in sets[:-1]: detour.replay(s)
     np.testing.assert_array_equal(detour.values(sets[-1], "entropy"), expected[-1])
     np.testing.assert_array_equal(first.values(sets[0], "entropy"), expected[0])
 
@@ -158,7 +168,9 @@ def test_same_path_same_values(seed):
 def test_cache_bound_changes_nothing():
     table = make(3, d=8, n=400)
     a, b = BlanketScore().fit(table), BlanketScore(cache_mb=.01).fit(table)
-    for measure in ("entropy", "gini", "entropy"): np.testing.assert_array_equal(a.values(range(8), measure), b.values(range(8), measure))
+    for measure in ("entropy", "gini", "entropy"):
+        one, two = (estimator.values(range(8), measure) for estimator in (a, b))
+        np.testing.assert_array_equal(one, two)
     assert len(b._terms.items) < len(a._terms.items)
 
 
@@ -166,7 +178,8 @@ def test_many_children_do_not_underflow():
     "Forty children and pseudo-counts near zero: the product stays a distribution."
     rng = np.random.default_rng(0)
     x = rng.integers(0, 3, 500)
-    codes = np.stack([x, *[np.where(rng.random(500) < .9, x, rng.integers(0, 3, 500)) for _ in range(40)]], axis=1)
+    copies = [np.where(rng.random(500) < .9, x, rng.integers(0, 3, 500)) for _ in range(40)]
+    codes = np.stack([x, *copies], axis=1)
     families = Families(codes, np.full(41, 3))
     tables = [replace(families.table(c, (0,)), alpha=1e-18) for c in range(1, 41)]
     fresh = dict(enumerate(rng.integers(0, 3, (41, 200))))
@@ -190,5 +203,10 @@ print(hashlib.sha256(np.concatenate(out).tobytes()).hexdigest())
 
 
 def test_same_seed_in_other_processes():
-    runs = [subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": h, "PATH": ""}).stdout for h in "01"]
+    def run(hash_seed):
+        command = [sys.executable, "-c", CODE]
+        path = os.environ.get("PYTHONPATH", "")
+        env = {"PYTHONHASHSEED": hash_seed, "PATH": "", "PYTHONPATH": path}
+        return subprocess.run(command, capture_output=True, text=True, check=True, env=env).stdout
+    runs = [run("0"), run("1")]
     assert runs[0] == runs[1] and len(runs[0]) == 65

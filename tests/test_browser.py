@@ -1,9 +1,16 @@
-"""What a user sees, in a real browser: the explorer in JupyterLab and under Voilà, the site, the report.
+"""What a user sees, in a real browser: the explorer, the site, the report.
 
-Playwright drives Debian's chromium (`make browser` installs it). Without it these tests are skipped, unless BROWSER_TESTS=required.
-Screenshots go to the folder BROWSER_SHOTS, if it is set.
+Playwright drives Debian's chromium (`make browser` installs it). Without it these tests are
+skipped, unless BROWSER_TESTS=required. Screenshots go to the folder BROWSER_SHOTS, if it is set.
 """
-import os, re, shutil, socket, subprocess, sys, time, urllib.request
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
 from pathlib import Path
 
 import pandas as pd
@@ -14,9 +21,13 @@ import discrete_score as ds
 root = Path(__file__).resolve().parent.parent
 tools = Path(sys.executable).parent
 required = os.environ.get("BROWSER_TESTS") == "required"
-program = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+program = os.environ.get("CHROMIUM")
+program = program or shutil.which("chromium") or shutil.which("chromium-browser")
 shots = os.environ.get("BROWSER_SHOTS")
-pytestmark = pytest.mark.skipif(program is None and not required, reason="there is no chromium: `make browser` installs Debian's; BROWSER_TESTS=required makes this an error")
+pytestmark = pytest.mark.skipif(
+    program is None and not required,
+    reason="there is no chromium: `make browser` installs Debian's; BROWSER_TESTS=required makes "
+           "this an error")
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +35,8 @@ def browser():
     assert program, "BROWSER_TESTS=required, but there is no chromium"
     from playwright.sync_api import sync_playwright
     with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        options = ["--no-sandbox", "--disable-gpu"]
+        browser = play.chromium.launch(executable_path=program, args=options)
         yield browser
         browser.close()
 
@@ -46,7 +58,8 @@ def offline(browser):
     context = browser.new_context(viewport={"width": 1200, "height": 900}, offline=True)
     page = context.new_page()
     page.asked = []
-    page.on("request", lambda request: page.asked.append(request.url) if request.url.startswith("http") else None)
+    asked = lambda request: page.asked.append(request.url)
+    page.on("request", lambda request: request.url.startswith("http") and asked(request))
     yield page
     context.close()
 
@@ -68,10 +81,12 @@ def serve(folder, *command):
     port = free_port()
     home = folder / "home"
     home.mkdir(exist_ok=True)
-    env = os.environ | {"HOME": str(home), "JUPYTER_CONFIG_DIR": str(home), "IPYTHONDIR": str(home), "JUPYTER_PLATFORM_DIRS": "1", "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
+    env = os.environ | dict.fromkeys(("HOME", "JUPYTER_CONFIG_DIR", "IPYTHONDIR"), str(home))
+    env |= {"JUPYTER_PLATFORM_DIRS": "1", "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
     env.pop("MPLBACKEND", None)
     log = open(folder / "server.log", "w")
-    process = subprocess.Popen([*map(str, command), f"--port={port}", "--no-browser"], cwd=folder, env=env, stdout=log, stderr=log)
+    argv = [*map(str, command), f"--port={port}", "--no-browser"]
+    process = subprocess.Popen(argv, cwd=folder, env=env, stdout=log, stderr=log)
     address = f"http://127.0.0.1:{port}"
     for _ in range(240):
         try:
@@ -81,7 +96,8 @@ def serve(folder, *command):
             assert process.poll() is None, (folder / "server.log").read_text()[-2000:]
             time.sleep(.25)
     process.kill()
-    raise AssertionError("the server does not answer: " + (folder / "server.log").read_text()[-2000:])
+    said = (folder / "server.log").read_text()[-2000:]
+    raise AssertionError(f"the server does not answer: {said}")
 
 
 def end(process):
@@ -98,46 +114,77 @@ def notebook(tmp_path_factory):
     return folder
 
 
+def wait_until(tab, condition, seconds=30):
+    "Wait for a condition in the language of the page."
+    tab.wait_for_function(f"() => {condition}", timeout=seconds * 1000)
+
+
+def says(name, text):
+    "Does the element of that class begin so?"
+    return f"document.querySelector('.{name}')?.innerText.startsWith('{text}')"
+
+
+DONE = "/done/.test(document.querySelector('.ds-status')?.innerText)"
+WIDE = "(document.querySelector('img.ds-step, .ds-step img')?.naturalWidth ?? 0) > 300"
+TOP = "document.querySelectorAll('.jp-WindowedPanel-outer').forEach(p => p.scrollTop = 0)"
+
+
+def run_in_lab(tab, address):
+    "Open the notebook in JupyterLab, run it, and choose Child."
+    tab.goto(f"{address}/lab/tree/explorer.ipynb", timeout=60_000)
+    tab.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=60_000)
+    tab.get_by_text("| Idle").wait_for(timeout=60_000)
+    news = tab.get_by_role("button", name="No", exact=True)
+    if news.is_visible(): news.click()
+    tab.get_by_role("menuitem", name="Run", exact=True).click()
+    tab.get_by_text("Run All Cells", exact=True).click()
+    code = tab.get_by_text("print(model.order_)").first
+    code.wait_for(timeout=60_000, state="attached")
+    tab.evaluate(TOP)
+    source = tab.locator(".ds-source select")
+    source.wait_for(timeout=60_000)
+    source.scroll_into_view_if_needed()
+    source.select_option("child")
+
+
+def step_and_export(tab, leaves):
+    "Run the search, step to the second removal, export."
+    tab.locator(".ds-run").click()
+    wait_until(tab, DONE, 60)
+    wait_until(tab, says("ds-leaf", f"Removal 1 of 20: {leaves[0]},"))
+    wait_until(tab, WIDE)
+    tab.locator(".ds-slider .noUi-handle").focus()
+    tab.keyboard.press("ArrowRight")
+    wait_until(tab, says("ds-leaf", f"Removal 2 of 20: {leaves[1]},"))
+    tab.wait_for_timeout(1500)
+    tab.locator(".ds-slider").scroll_into_view_if_needed()
+    shot(tab, "lab")
+    output = "xpath=ancestor::*[contains(@class,'jp-OutputArea-output')][1]"
+    picture = tab.locator(".ds-leaf").locator(output)
+    if shots: picture.screenshot(path=str(Path(shots) / "explorer.png"))
+    tab.get_by_role("tab", name="Export", exact=True).click()
+    tab.locator(".ds-export").click()
+    tab.locator(".ds-exported li").first.wait_for(timeout=60_000)
+    shot(tab, "lab-export")
+    assert tab.locator(".ds-leaf").count() == 1
+
+
 def test_explorer_in_jupyterlab(tab, notebook):
     table = ds.as_table(ds.load_network("child").sample(2000, seed=0), unused="drop")
     leaves = ds.DiscreteScore().fit(table).result_.removed
-    process, address = serve(notebook, tools / "jupyter", "lab", "--allow-root", "--IdentityProvider.token=", "--ServerApp.password=", f"--ServerApp.root_dir={notebook}",
-                             "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate")
+    quiet = "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"
+    options = ("--allow-root", "--IdentityProvider.token=", "--ServerApp.password=")
+    process, address = serve(notebook, tools / "jupyter", "lab", *options,
+                             f"--ServerApp.root_dir={notebook}", quiet)
     try:
-        tab.goto(f"{address}/lab/tree/explorer.ipynb", timeout=60_000)
-        tab.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=60_000)
-        tab.get_by_text("| Idle").wait_for(timeout=60_000)
-        news = tab.get_by_role("button", name="No", exact=True)
-        if news.is_visible(): news.click()
-        tab.get_by_role("menuitem", name="Run", exact=True).click()
-        tab.get_by_text("Run All Cells", exact=True).click()
-        tab.get_by_text("print(model.order_)").first.wait_for(timeout=60_000, state="attached")
-        tab.evaluate("document.querySelectorAll('.jp-WindowedPanel-outer').forEach(panel => panel.scrollTop = 0)")
-        source = tab.locator(".ds-source select")
-        source.wait_for(timeout=60_000)
-        source.scroll_into_view_if_needed()
-        source.select_option("child")
-        tab.locator(".ds-run").click()
-        tab.wait_for_function("() => /done/.test(document.querySelector('.ds-status')?.innerText)", timeout=60_000)
-        leaf = tab.locator(".ds-leaf")
-        tab.wait_for_function(f"() => document.querySelector('.ds-leaf').innerText.startsWith('Removal 1 of 20: {leaves[0]},')", timeout=30_000)
-        tab.wait_for_function("() => (document.querySelector('img.ds-step, .ds-step img')?.naturalWidth ?? 0) > 300", timeout=30_000)
-        tab.locator(".ds-slider .noUi-handle").focus()
-        tab.keyboard.press("ArrowRight")
-        tab.wait_for_function(f"() => document.querySelector('.ds-leaf').innerText.startsWith('Removal 2 of 20: {leaves[1]},')", timeout=30_000)
-        tab.wait_for_timeout(1500)
-        tab.locator(".ds-slider").scroll_into_view_if_needed()
-        shot(tab, "lab")
-        if shots: tab.locator(".ds-leaf").locator("xpath=ancestor::*[contains(@class,'jp-OutputArea-output')][1]").screenshot(path=str(Path(shots) / "explorer.png"))
-        tab.get_by_role("tab", name="Export", exact=True).click()
-        tab.locator(".ds-export").click()
-        tab.locator(".ds-exported li").first.wait_for(timeout=60_000)
-        shot(tab, "lab-export")
-        assert leaf.count() == 1
+        run_in_lab(tab, address)
+        step_and_export(tab, leaves)
     finally: end(process)
-    files = {path.name for path in (notebook / "exported").iterdir()}
-    assert {"order.json", "report.html", "search.py", "order.png", "elimination.png", "graph.png"} <= files
-    assert ds.load_order(notebook / "exported" / "order.json").order_ == leaves[::-1]
+    exported = notebook / "exported"
+    files = {path.name for path in exported.iterdir()}
+    pictures = {"order.png", "elimination.png", "graph.png"}
+    assert {"order.json", "report.html", "search.py"} | pictures <= files
+    assert ds.load_order(exported / "order.json").order_ == leaves[::-1]
 
 
 def test_explorer_under_voila(tab, notebook):
@@ -147,22 +194,25 @@ def test_explorer_under_voila(tab, notebook):
         tab.locator(".ds-run").wait_for(timeout=90_000)
         assert tab.locator(".ds-source select").input_value()
         tab.locator(".ds-run").click()
-        tab.wait_for_function("() => /done/.test(document.querySelector('.ds-status')?.innerText)", timeout=60_000)
-        tab.wait_for_function("() => /Removal 1 of 5/.test(document.querySelector('.ds-leaf').innerText)", timeout=30_000)
+        wait_until(tab, DONE, 60)
+        wait_until(tab, says("ds-leaf", "Removal 1 of 5"))
         shot(tab, "voila")
     finally: end(process)
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
-    "The report of a file of strings with missing cells and with state names that try to run."
+    "The report of a file with missing cells, and with names of states that try to run."
     folder = tmp_path_factory.mktemp("report")
     frame = ds.load_network("earthquake").sample(3000, seed=0).astype(str)
     frame["Alarm"] = frame["Alarm"].replace({"True": "<script>document.title='run'</script>"})
-    frame["<img src=x onerror=document.title='run'>"] = frame["JohnCalls"].where(pd.Series(range(3000)) % 3 > 0, "no")
+    calls = frame["JohnCalls"].where(pd.Series(range(3000)) % 3 > 0, "no")
+    frame["<img src=x onerror=document.title='run'>"] = calls
     frame.loc[frame.index % 11 == 0, "MaryCalls"] = None
     frame.to_csv(folder / "data.csv", index=False)
-    done = subprocess.run([tools / "discrete-score", "report", folder / "data.csv", "--missing", "state", "--bootstrap", "3", "-o", folder / "report.html"], capture_output=True, text=True)
+    argv = [tools / "discrete-score", "report", folder / "data.csv", "--missing", "state"]
+    argv += ["--bootstrap", "3", "-o", folder / "report.html"]
+    done = subprocess.run(argv, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return folder / "report.html"
 
@@ -170,7 +220,8 @@ def report(tmp_path_factory):
 def test_report_without_a_network(offline, report):
     offline.goto(report.as_uri())
     assert offline.locator("h2").first.inner_text() == "What the data compel"
-    sizes = offline.locator("img").evaluate_all("imgs => imgs.map(img => img.complete ? img.naturalWidth : 0)")
+    width = "imgs => imgs.map(img => img.complete ? img.naturalWidth : 0)"
+    sizes = offline.locator("img").evaluate_all(width)
     assert len(sizes) >= 3 and min(sizes) > 300
     text = offline.inner_text("body")
     assert "<script>document.title='run'</script>" in text and "onerror=document.title" in text
@@ -182,17 +233,23 @@ def test_report_without_a_network(offline, report):
 def built(name):
     path = root / "_docs" / name
     if not path.is_file():
-        assert not required, f"BROWSER_TESTS=required, but the site is not built: run `make docs` ({name} is missing)"
+        assert not required, f"the site is not built: run `make docs` ({name} is missing)"
         pytest.skip("the site is not built: run `make docs`")
     return path.as_uri()
 
 
-@pytest.mark.parametrize("name, sees", [("index.html", "h1"), ("10_score.html", "mjx-container"), ("33_figures.html", "div.cell_output img")])
+@pytest.mark.parametrize("name, sees", [
+    ("index.html", "h1"), ("10_score.html", "mjx-container"),
+    ("41_figures.html", "div.cell_output img")])
 def test_site_without_a_network(offline, name, sees):
     offline.goto(built(name))
     offline.locator(sees).first.wait_for(timeout=30_000, state="attached")
-    if "img" in sees: assert min(offline.locator(sees).evaluate_all("imgs => imgs.map(img => img.naturalWidth)")) > 100
-    if "mjx" in sees: assert offline.locator("mjx-container").count() > 5 and offline.locator("mjx-merror").count() == 0
+    if "img" in sees:
+        widths = offline.locator(sees).evaluate_all("imgs => imgs.map(img => img.naturalWidth)")
+        assert min(widths) > 100
+    if "mjx" in sees:
+        assert offline.locator("mjx-container").count() > 5
+        assert offline.locator("mjx-merror").count() == 0
     assert not re.search(r"#\|\s*(export|hide|default_exp)", offline.inner_text("main"))
     assert [url for url in offline.asked if "127.0.0.1" not in url] == []
     shot(offline, f"site-{Path(name).stem}")

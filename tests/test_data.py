@@ -1,4 +1,4 @@
-"Property tests of `discrete_score.data`: any table of categories is encoded faithfully or refused in words."
+"Any table of categories is encoded faithfully, or refused in words."
 import io
 import subprocess
 import sys
@@ -10,20 +10,28 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from discrete_score.data import MISSING, Schema, Table, as_table, read_table
+from discrete_score.data import MISSING, Schema, Table, as_table
+from discrete_score.files import Reading, read_table
 
 quick = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 text = st.text(max_size=4)
-numbers = st.integers(-(2 ** 70), 2 ** 70)
-labels = st.one_of(st.lists(text, min_size=2, max_size=6, unique=True), st.lists(numbers, min_size=2, max_size=6, unique=True),
-                   st.just([False, True]), st.lists(st.one_of(text, st.integers(2, 9), st.booleans(), st.binary(max_size=2)), min_size=2, max_size=6, unique=True))
+numbers = st.integers(-2**70, 2**70)
+mixed = st.one_of(text, st.integers(2, 9), st.booleans(), st.binary(max_size=2))
+
+
+def states_of(cell): return st.lists(cell, min_size=2, max_size=6, unique=True)
+
+
+labels = st.one_of(states_of(text), states_of(numbers), st.just([False, True]), states_of(mixed))
 
 
 @st.composite
 def columns(draw, n, categorical=None):
     "A column in which every state occurs, so that it must be accepted."
     states = draw(labels.filter(lambda s: len(s) <= n))
-    codes = np.array([*range(len(states)), *draw(st.lists(st.integers(0, len(states) - 1), min_size=n - len(states), max_size=n - len(states)))])
+    k, more = len(states), n - len(states)
+    rest = draw(st.lists(st.integers(0, k - 1), min_size=more, max_size=more))
+    codes = np.array([*range(k), *rest])
     codes = codes[np.array(draw(st.permutations(range(n))))]
     cells = np.empty(len(states), dtype=object)
     cells[:] = states
@@ -35,14 +43,16 @@ def columns(draw, n, categorical=None):
 @st.composite
 def frames(draw, categorical=None):
     n = draw(st.integers(6, 9))
-    names = draw(st.lists(st.text(min_size=1, max_size=3).filter(str.strip), min_size=1, max_size=4, unique=True))
+    name = st.text(min_size=1, max_size=3).filter(str.strip)
+    names = draw(st.lists(name, min_size=1, max_size=4, unique=True))
     return pd.DataFrame({name: draw(columns(n, categorical)) for name in names})
 
 
 def same_cells(a, b):
     "Cells equal in value and type."
-    left, right = a.astype(object).to_numpy().ravel().tolist(), b.astype(object).to_numpy().ravel().tolist()
-    return [(type(x), x) for x in left] == [(type(x), x) for x in right]
+    def typed(frame):
+        return [(type(x), x) for x in frame.astype(object).to_numpy().ravel().tolist()]
+    return typed(a) == typed(b)
 
 
 @quick
@@ -76,13 +86,17 @@ def test_column_order_only_permutes(frame, random):
 @given(frames())
 def test_states_and_dtype(frame):
     table = as_table(frame)
-    assert table.codes.dtype == np.min_scalar_type(table.n_states.max() - 1) and not table.codes.flags.writeable
+    assert table.codes.dtype == np.min_scalar_type(table.n_states.max() - 1)
+    assert not table.codes.flags.writeable
     assert all(set(table.codes[:, j]) == set(range(k)) for j, k in enumerate(table.n_states))
     assert all(np.isclose(p.sum(), 1) for p in table.marginals())
     assert table._repr_markdown_().count("\n") >= table.d + 3
 
 
-@pytest.mark.parametrize("k, dtype", [(2, "uint8"), (256, "uint8"), (257, "uint16"), (65536, "uint16"), (65537, "uint32")])
+SMALLEST = [(2, "uint8"), (256, "uint8"), (257, "uint16"), (65536, "uint16"), (65537, "uint32")]
+
+
+@pytest.mark.parametrize("k, dtype", SMALLEST)
 def test_smallest_type(k, dtype):
     assert as_table(pd.DataFrame({"a": np.arange(k)}), identifiers="keep").codes.dtype == dtype
 
@@ -95,14 +109,24 @@ def test_missing_policies(frame, column):
     with pytest.raises(ValueError, match="missing cells in"): as_table(frame)
     try: dropped = as_table(frame, missing="drop")
     except ValueError as error: assert "1 level" in str(error)
-    else: assert (dropped.n, dropped.n_dropped) == (len(frame.dropna()), len(frame) - len(frame.dropna()))
+    else:
+        kept = len(frame.dropna())
+        assert (dropped.n, dropped.n_dropped) == (kept, len(frame) - kept)
     table = as_table(frame, missing="state")
     assert same_cells(table.frame(), frame.where(frame.notna(), MISSING)) and table.n == len(frame)
 
 
-anything = st.one_of(st.none(), st.booleans(), st.integers(-3, 3), st.floats(), text, st.binary(max_size=1), st.dates(), st.tuples(st.integers(0, 1)),
-                     st.frozensets(st.integers(0, 2)), st.complex_numbers(), st.lists(st.integers(0, 1), max_size=1), st.decimals(), st.just(pd.NA), st.just(np.int8(1)))
-kinds = st.sampled_from([anything, st.one_of(text, st.integers(0, 3)), st.floats(), st.integers(-2, 2), st.datetimes(), st.just("x"), st.tuples(text)])
+anything = st.one_of(
+    st.none(), st.booleans(), st.integers(-3, 3), st.floats(), text, st.binary(max_size=1),
+    st.dates(), st.tuples(st.integers(0, 1)), st.frozensets(st.integers(0, 2)),
+    st.complex_numbers(), st.lists(st.integers(0, 1), max_size=1), st.decimals(), st.just(pd.NA),
+    st.just(np.int8(1)))
+kinds = st.sampled_from([
+    anything, st.one_of(text, st.integers(0, 3)), st.floats(), st.integers(-2, 2),
+    st.datetimes(), st.just("x"), st.tuples(text)])
+KNOWN = ("no rows", "no columns", "1 level", "missing cell", "not integers", "dates or times",
+         "equal but of different type", "cannot be sorted", "cannot be labels", "identifier",
+         "neither missing nor a label")
 
 
 @settings(max_examples=200, deadline=None)
@@ -121,13 +145,15 @@ def test_anything_gives_a_table_or_words(data):
         warnings.simplefilter("error")
         try: table = as_table(frame, missing=policy)
         except (TypeError, ValueError) as error:
-            assert any(word in str(error) for word in ("no rows", "no columns", "1 level", "missing cell", "not integers", "dates or times", "equal but of different type",
-                                                       "cannot be sorted", "cannot be labels", "identifier", "neither missing nor a label")), error
+            assert any(word in str(error) for word in KNOWN), error
         else: assert table.n + table.n_dropped == n and table._repr_markdown_()
 
 
+counted_rows = st.tuples(st.integers(0, 2), st.integers(0, 1), st.integers(0, 4))
+
+
 @quick
-@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1), st.integers(0, 4)), min_size=2, max_size=30), st.integers(2, 4))
+@given(st.lists(counted_rows, min_size=2, max_size=30), st.integers(2, 4))
 def test_weights_stand_for_repeated_rows(rows, k):
     frame = pd.DataFrame(rows, columns=["a", "b", "count"])
     long = frame.loc[frame.index.repeat(frame["count"]), ["a", "b"]]
@@ -166,17 +192,26 @@ def test_csv_keeps_text(data):
     columns = {name: data.draw(st.lists(cell, min_size=n, max_size=n)) for name in ("a", "b")}
     buffer = io.StringIO()
     pd.DataFrame(columns, dtype=object).to_csv(buffer, index=False, quoting=1)
-    try: table = read_table(io.StringIO(buffer.getvalue()), text=["a", "b"], missing="state", identifiers="keep")
-    except ValueError as error: assert any(len(set(values)) == 1 for values in columns.values()), error
-    else: assert {c: table.frame()[c].tolist() for c in "ab"} == {c: [v or MISSING for v in values] for c, values in columns.items()}
+    reading = Reading(text=["a", "b"], missing="state", identifiers="keep")
+    try: frame = reading.table(io.StringIO(buffer.getvalue())).frame()
+    except ValueError as error:
+        assert any(len(set(values)) == 1 for values in columns.values()), error
+        return
+    for name, values in columns.items():
+        assert frame[name].tolist() == [value or MISSING for value in values]
 
 
 def test_csv_number_rules():
     content = "a,b,c\n1,1.0,007\n10,2.0,1E5\n2,1.00,-0\n"
-    assert read_table(io.StringIO(content)).schema.states == ((1, 2, 10), (1, 2), ("-0", "007", "1E5"))
+    states = read_table(io.StringIO(content)).schema.states
+    assert states == ((1, 2, 10), (1, 2), ("-0", "007", "1E5"))
 
 
-@pytest.mark.parametrize("junk", [b"\x80\x04\x95\x10\x00\x00\x00\x00\x00\x00\x00", b"PK\x03\x04\xff\xfe", b"\xff" * 50, b"\x00" * 50, b"PAR1\x00\x00PAR1", b'"', b"\n\n\n", b"\x1f\x8bxx"])
+JUNK = [b"\x80\x04\x95\x10\x00\x00\x00\x00\x00\x00\x00", b"PK\x03\x04\xff\xfe", b"\xff" * 50,
+        b"\x00" * 50, b"PAR1\x00\x00PAR1", b'"', b"\n\n\n", b"\x1f\x8bxx"]
+
+
+@pytest.mark.parametrize("junk", JUNK)
 @pytest.mark.parametrize("format", ["csv", "parquet"])
 def test_foreign_files_are_refused(tmp_path, junk, format):
     path = tmp_path / f"table.{format}"
@@ -191,7 +226,8 @@ def test_truncated_files_are_refused(tmp_path):
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(ValueError, match="Parquet"): read_table(path)
     path = tmp_path / "t.csv.gz"
-    pd.DataFrame({"a": np.random.default_rng(0).integers(0, 99, 9000), "b": 1}).to_csv(path, index=False)
+    cells = np.random.default_rng(0).integers(0, 99, 9000)
+    pd.DataFrame({"a": cells, "b": 1}).to_csv(path, index=False)
     path.write_bytes(path.read_bytes()[:2000])
     with pytest.raises(ValueError): read_table(path)
 
@@ -202,8 +238,9 @@ def test_absent_file_keeps_its_error(tmp_path):
 
 
 def test_standard_input():
-    code = "from discrete_score.data import read_table; t = read_table('-'); print(t.names, t.n)"
-    done = subprocess.run([sys.executable, "-c", code], input="a,b\n0,x\n1,y\n0,x\n", capture_output=True, text=True, check=True)
+    code = "from discrete_score.files import read_table; t = read_table('-'); print(t.names, t.n)"
+    done = subprocess.run([sys.executable, "-c", code], input="a,b\n0,x\n1,y\n0,x\n",
+                          capture_output=True, text=True, check=True)
     assert done.stdout == "('a', 'b') 3\n"
 
 
@@ -212,20 +249,26 @@ def test_row_limit_spares_the_rest():
     rows = b"0,1\n1,0\n" * 100_000
     handle = io.BytesIO(b"a,b\n" + rows * 20)
     assert read_table(handle, nrows=1000).n == 1000
-    assert handle.tell() < 10 * 2 ** 22
+    assert handle.tell() < 10 * 2**22
 
 
 def test_blocks_agree():
     "A file of several parser blocks gives the table that pandas gives."
     codes = np.random.default_rng(0).integers(0, 5, (400_000, 6))
-    frame = pd.DataFrame(np.array(["alpha", "beta", "gamma", "None", "é"])[codes], columns=list("abcdef"))
+    words = np.array(["alpha", "beta", "gamma", "None", "é"])
+    frame = pd.DataFrame(words[codes], columns=list("abcdef"))
     assert read_table(io.BytesIO(frame.to_csv(index=False).encode())) == as_table(frame)
 
 
-@pytest.mark.parametrize("dtype", ["Int8", "int64[pyarrow]", "Float32", "string", "string[pyarrow]", "boolean", "bool[pyarrow]", "Sparse[int]", "category", "object", "float16", "uint64"])
+DTYPES = ["Int8", "int64[pyarrow]", "Float32", "string", "string[pyarrow]", "boolean",
+          "bool[pyarrow]", "Sparse[int]", "category", "object", "float16", "uint64"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_every_pandas_type(dtype):
-    cells = pd.Series([1, 0, 1, 0, 1]).astype(str).astype(dtype) if "string" in dtype else pd.Series([1, 0, 1, 0, 1]).astype(dtype)
-    table = as_table(pd.DataFrame({"a": cells}))
+    cells = pd.Series([1, 0, 1, 0, 1])
+    if "string" in dtype: cells = cells.astype(str)
+    table = as_table(pd.DataFrame({"a": cells.astype(dtype)}))
     assert table.codes[:, 0].tolist() == [1, 0, 1, 0, 1]
     assert [type(s) for s in table.schema.states[0]] in ([int, int], [str, str], [bool, bool])
 

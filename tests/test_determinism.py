@@ -1,10 +1,15 @@
-"""The same seed gives the same result: in other processes, with one thread or two, with and without worker processes.
+"""The same seed gives the same result: in other processes, threads and worker processes.
 
-What is not promised: sums on a GPU may be added in another order from run to run, so the neural estimator repeats there
-only up to rounding (the counting estimators never use a GPU). Another number of threads may change the last digits of a
-neural network's weights too; the test allows for that, and for nothing else.
+What is not promised: sums on a GPU may be added in another order from run to run, so the neural
+estimator repeats there only up to rounding (the counting estimators never use a GPU). Another
+number of threads may change the last digits of a neural network's weights too; the test allows for
+that, and for nothing else.
 """
-import json, os, subprocess, sys
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -20,13 +25,16 @@ out = {"sample": hashlib.sha256(frame.to_csv(index=False).encode()).hexdigest()}
 def content(model): return {k: v for k, v in model.to_dict().items() if k != "settings"}
 out["guided"] = content(ds.DiscreteScore(seed=3, unused="drop").fit(frame))
 out["auto"] = content(ds.DiscreteScore("auto", seed=3, unused="drop").fit(frame))
-out["exact"] = content(ds.DiscreteScore(estimator="exact", network=net, guide=None, unused="drop", seed=3).fit(frame))
-out["bootstrap"] = ds.DiscreteScore(seed=3, unused="drop").bootstrap(frame, 3, n_jobs=int(sys.argv[1])).orders.tolist()
+exact = ds.DiscreteScore(estimator="exact", network=net, guide=None, unused="drop", seed=3)
+out["exact"] = content(exact.fit(frame))
+again = ds.DiscreteScore(seed=3, unused="drop").bootstrap(frame, 3, n_jobs=int(sys.argv[1]))
+out["bootstrap"] = again.orders.tolist()
 if sys.argv[2] == "torch":
     import torch
     from discrete_score.diffusion import DiffusionScore, Settings
     out["threads"] = torch.get_num_threads()
-    model = DiffusionScore(settings=Settings(epochs=2, width=8, hidden=8), device="cpu", seed=3).fit(ds.as_table(frame, unused="drop"))
+    small, table = Settings(epochs=2, width=8, hidden=8), ds.as_table(frame, unused="drop")
+    model = DiffusionScore(settings=small, device="cpu", seed=3).fit(table)
     out["neural"] = model.values(range(8), "entropy")[0].tolist()
 print(json.dumps(out))
 """
@@ -34,16 +42,13 @@ print(json.dumps(out))
 
 def in_process(hash_seed, threads, jobs):
     "What a process with these settings finds."
-    numbers = {name: str(threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
-    torch = "torch" if _has_torch() else "none"
-    done = subprocess.run([sys.executable, "-c", SCRIPT, str(jobs), torch], capture_output=True, text=True, env={**os.environ, "PYTHONHASHSEED": str(hash_seed), **numbers})
+    torch = "torch" if find_spec("torch") else "none"
+    there = {**os.environ, "PYTHONHASHSEED": str(hash_seed)}
+    for library in ("OMP", "OPENBLAS", "MKL"): there[f"{library}_NUM_THREADS"] = str(threads)
+    call = [sys.executable, "-c", SCRIPT, str(jobs), torch]
+    done = subprocess.run(call, capture_output=True, text=True, env=there)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)
-
-
-def _has_torch():
-    from importlib.util import find_spec
-    return find_spec("torch") is not None
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +60,8 @@ def test_processes_and_hash_seeds(runs): assert runs[0] == runs[1]
 
 def test_threads_and_worker_processes(runs):
     one, two = runs[0], runs[2]
-    for part in ("sample", "guided", "auto", "exact", "bootstrap"): assert one[part] == two[part], part
+    for part in ("sample", "guided", "auto", "exact", "bootstrap"):
+        assert one[part] == two[part], part
     if "neural" in one:
         assert (one["threads"], two["threads"]) == (1, 2)
         assert np.allclose(one["neural"], two["neural"], rtol=0, atol=1e-5)
@@ -75,7 +81,7 @@ def test_repeated_calls_and_other_work_in_between():
 
 
 def test_seeds_only_break_ties():
-    "Another seed gives another order only where values are equal: here two copies of one column, which one comes last is a matter of the seed."
+    "Two copies of one column are equal; which of them comes last is a matter of the seed."
     frame = ds.load_network("asia").sample(500, seed=0).astype(str).assign(twin=lambda f: f.smoke)
     orders = [ds.DiscreteScore(guide=None, seed=s).fit(frame).order_ for s in range(6)]
     later = {o.index("twin") > o.index("smoke") for o in orders}

@@ -1,6 +1,9 @@
-"""The documentation: every public name says what it is and what it takes; the checker of the site finds what it should."""
-import inspect, re, sys
-from dataclasses import is_dataclass
+"""The documentation: every public name says what it is and takes; the site's checker works."""
+import importlib
+import inspect
+import re
+import sys
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 import nbformat
@@ -13,7 +16,17 @@ root = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(root / ".ci"))
 from check_docs import check
 
-names = [name for names in ds._PUBLIC.values() for name in names]
+MODULES = sorted(f.stem for f in (root / "discrete_score").glob("[!_]*.py"))
+
+PRIVATE = re.compile(r"(?:/tmp/|/home/|/root/|/work/)\w+"
+                     r"|\b20\d\d-\d\d-\d\d \d\d:\d\d|0x[0-9a-f]{9,}")
+TUTORIALS = sorted((root / "nbs" / "tutorials").glob("*.ipynb"))
+
+
+def public(module):
+    "The public names that a module defines."
+    module = importlib.import_module(f"discrete_score.{module}")
+    return {name: getattr(module, name) for name in getattr(module, "__all__", [])}
 
 
 def undocumented(label, value):
@@ -21,55 +34,95 @@ def undocumented(label, value):
     found = [] if (inspect.getdoc(value) or "").strip() else [f"{label}: no docstring"]
     try: parameters, notes = inspect.signature(value).parameters, docments(value, full=True)
     except (TypeError, ValueError): return found
-    return found + [f"{label}: `{p}` is not explained" for p, kind in parameters.items() if p != "self" and kind.kind not in (kind.VAR_KEYWORD, kind.VAR_POSITIONAL) and not (notes.get(p) or {}).get("docment")]
+    code = value.__code__
+    first, last = code.co_posonlyargcount, code.co_argcount + code.co_kwonlyargcount
+    own = set(code.co_varnames[first:last]) - {"self"}
+    asked = [name for name in parameters if name in own]
+    return found + unexplained(label, asked, notes)
+
+
+def unexplained(label, names, notes):
+    "The names without a note."
+    return [f"{label}: `{name}` is not explained" for name in names
+            if not (notes.get(name) or {}).get("docment")]
 
 
 def methods(cls):
     "Public methods that the class itself defines in this package."
     for name, value in vars(cls).items():
-        if not name.startswith("_") and inspect.isfunction(value) and value.__module__.startswith("discrete_score"): yield name, value
+        if name.startswith("_") or not inspect.isfunction(value): continue
+        if value.__module__.startswith("discrete_score"): yield name
 
 
-@pytest.mark.parametrize("name", names)
-def test_public_api_is_documented(name):
-    value = getattr(ds, name)
-    if inspect.isclass(value):
-        assert (value.__doc__ or "").strip() and not value.__doc__.startswith(f"{name}("), f"{name}: no docstring"
-        if is_dataclass(value): problems = [f"{name}: field `{f}` is not explained" for f, field in value.__dataclass_fields__.items() if not f.startswith("_") and not (docments(value, full=True).get(f) or {}).get("docment")]
-        elif value.__init__ is not object.__init__ and not getattr(value, "_is_protocol", False): problems = [p for p in undocumented(name, value.__init__) if "docstring" not in p]
-        else: problems = []
-        problems += [f"{name}.{m}: no docstring" for m, f in methods(value) if not (f.__doc__ or "").strip()]
-    elif callable(value): problems = undocumented(name, value)
-    else: problems = []
+def class_problems(name, cls):
+    "What a public class leaves unsaid of itself, its fields or settings, and its methods."
+    doc = (cls.__doc__ or "").strip()
+    found = [] if doc and not doc.startswith(f"{name}(") else [f"{name}: no docstring"]
+    if is_dataclass(cls):
+        own = vars(cls).get("__annotations__", {})
+        asked = [field.name for field in fields(cls) if field.name in own
+                 and not field.name.startswith("_") and not field.metadata.get("text")]
+        found += unexplained(name, asked, docments(cls, full=True))
+    elif "__init__" in vars(cls) and not getattr(cls, "_is_protocol", False):
+        found += [p for p in undocumented(name, cls.__init__) if "docstring" not in p]
+    return found + [f"{name}.{method}: no docstring" for method in methods(cls)
+                    if not (inspect.getdoc(getattr(cls, method)) or "").strip()]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_public_api_is_documented(module):
+    problems = []
+    for name, value in public(module).items():
+        if inspect.isclass(value): problems += class_problems(name, value)
+        elif inspect.isfunction(value): problems += undocumented(name, value)
     assert not problems, "\n".join(problems)
 
 
 def test_stored_outputs_are_small_and_say_nothing_of_a_machine():
-    private = re.compile(r"(?:/tmp/|/home/|/root/|/work/)\w+|\b20\d\d-\d\d-\d\d \d\d:\d\d|0x[0-9a-f]{9,}")
     for path in sorted((root / "nbs").glob("**/*.ipynb")):
         if ".ipynb_checkpoints" in path.parts: continue
-        assert path.stat().st_size < 500_000, f"{path.name} has {path.stat().st_size // 1000} KB; a notebook must stay under 500 KB"
+        size = path.stat().st_size
+        assert size < 500_000, f"{path.name} has {size // 1000} KB; the most is 500 KB"
         for cell in nbformat.read(path, as_version=4).cells:
             for output in cell.get("outputs", []):
-                text = "".join(str(value) for key, value in {**output.get("data", {}), "text": output.get("text", "")}.items() if not key.startswith("image/"))
-                assert not private.search(text), f"{path.name}: {private.search(text)[0]} in the output of {cell.source[:60]!r}"
+                found = PRIVATE.search(said(output))
+                assert not found, f"{path.name}: {found[0]} in the output of {cell.source[:60]!r}"
 
 
-@pytest.mark.parametrize("path", sorted((root / "nbs" / "tutorials").glob("*.ipynb")), ids=lambda path: path.stem)
+def said(output):
+    "The text of a stored output, without its pictures."
+    data = {**output.get("data", {}), "text": output.get("text", "")}
+    return "".join(str(value) for key, value in data.items() if not key.startswith("image/"))
+
+
+@pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
 def test_tutorials_use_public_names_and_end_with_where_next(path):
     cells = nbformat.read(path, as_version=4).cells
     code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
-    assert "default_exp" not in code and not re.search(r"from discrete_score|import discrete_score\.", code)
-    assert set(re.findall(r"\bds\.([A-Za-z]\w*)", code)) <= set(ds.__all__), "only public names"
-    assert not re.search(r"\b\w+\._(?!_|repr_)[a-z]", re.sub(r'"[^"]*"|\'[^\']*\'', "", code)), "no private attribute"
+    assert "default_exp" not in code
+    assert not re.search(r"from discrete_score|import discrete_score\.", code)
+    for name, inner in re.findall(r"\bds\.([A-Za-z]\w*)(?:\.([A-Za-z]\w*))?", code):
+        known = inner in public(name) if name in MODULES else name in ds.__all__
+        assert known, f"ds.{name}.{inner} is not public"
+    quoted = re.compile(r'"[^"]*"|\'[^\']*\'')
+    assert not re.search(r"\b\w+\._(?!_|repr_)[a-z]", quoted.sub("", code)), "no private attribute"
     assert cells[-1].cell_type == "markdown" and cells[-1].source.startswith("## Where next")
 
 
 def test_the_checker_of_the_site_finds_problems(tmp_path):
-    (tmp_path / "index.html").write_text('<h1 id="top">A</h1><a href="other.html#here">x</a><a href="#top">y</a><a href="https://example.org">out</a><pre>x = 1</pre>')
-    (tmp_path / "other.html").write_text('<p id="here">B <code>#| export</code></p><script>"#| export"</script>')
+    (tmp_path / "index.html").write_text(
+        '<h1 id="top">A</h1><a href="other.html#here">x</a><a href="#top">y</a>'
+        '<a href="https://example.org">out</a><pre>x = 1</pre>')
+    (tmp_path / "other.html").write_text(
+        '<p id="here">B <code>#| export</code></p><script>"#| export"</script>')
     assert check(tmp_path) == []
-    (tmp_path / "bad.html").write_text('<a href="gone.html">x</a><a href="other.html#gone">y</a><script src="https://example.org/a.js"></script><pre><span>#| export</span>\ndef f(): pass</pre>')
+    (tmp_path / "bad.html").write_text(
+        '<a href="gone.html">x</a><a href="other.html#gone">y</a>'
+        '<script src="https://example.org/a.js"></script>'
+        '<pre><span>#| export</span>\ndef f(): pass</pre>')
     found = "\n".join(check(tmp_path))
     assert found.count("bad.html") == 4
-    for problem in ("broken link gone.html", "no such place other.html#gone", "fetches https://example.org/a.js", "the directive #| export shows"): assert problem in found
+    assert "broken link gone.html" in found
+    assert "no such place other.html#gone" in found
+    assert "fetches https://example.org/a.js" in found
+    assert "the directive #| export shows" in found

@@ -1,5 +1,15 @@
-"""Files from outside: cut off, edited, foreign, malicious. Each gives a `ValueError` in words, and loading runs no code."""
-import copy, io, json, os, pickle, struct
+"""Files from outside: cut off, edited, foreign, malicious.
+
+Each gives a `ValueError` in words, and loading runs no code.
+"""
+import base64
+import copy
+import io
+import json
+import os
+import pickle
+import struct
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discrete_score as ds
-from discrete_score.discover import write_json, write_text
+from discrete_score.files import write_json, write_text
 
 FRAME = ds.load_network("asia").sample(400, seed=0).astype(str)
 
@@ -38,34 +48,77 @@ def test_a_truncated_result_is_refused(saved, tmp_path_factory, share):
     with pytest.raises(ValueError, match="cut off"): ds.load_order(path)
 
 
+def set_step(k, **fields): return lambda c: c["steps"][k].update(fields)
+def set_column(**fields): return lambda c: c["columns"][0].update(fields)
+def set_all(**fields): return lambda c: c.update(fields)
+def set_rows(**fields): return lambda c: c["data"].update(fields)
+def set_codes(**fields): return lambda c: c["data"]["codes"].update(fields)
+
+
+def lose_a_number(c):
+    c["steps"][1].update(value="nan")
+    c["steps"][1]["values"][0] = "nan"
+
+
+def change_a_cell(c):
+    codes = bytearray(zlib.decompress(base64.b64decode(c["data"]["codes"]["packed"])))
+    codes[0] = 1 - codes[0]
+    c["data"]["codes"]["packed"] = packed(bytes(codes))
+
+
+def packed(data): return base64.b64encode(zlib.compress(data)).decode()
+
+
+STRANGER = {"from": "sun", "to": "moon", "mark": "open", "decided_by": "data", "margin": 1.}
+KEYS = ("order", "steps", "columns", "measure", "seed", "settings", "objects", "versions", "table",
+        "compelled", "notes", "rows", "agreement", "edges", "complete", "format", "data")
 EDITS = {
     "another order": lambda c: c["order"].reverse(),
     "a leaf twice": lambda c: c["steps"][3].update(leaf=c["steps"][2]["leaf"]),
-    "an unknown leaf": lambda c: c["steps"][0].update(leaf="nobody"),
+    "an unknown leaf": set_step(0, leaf="nobody"),
     "steps swapped": lambda c: c["steps"].insert(0, c["steps"].pop()),
     "a step less": lambda c: c["steps"].pop(),
-    "a step renumbered": lambda c: c["steps"][1].update(step=5),
-    "a value changed": lambda c: c["steps"][1].update(value=99.),
-    "a value in words": lambda c: c["steps"][1].update(value="large"),
-    "not a number": lambda c: (c["steps"][1].update(value="nan"), c["steps"][1]["values"].__setitem__(0, "nan")),
+    "a step renumbered": set_step(1, step=5),
+    "a value changed": set_step(1, value=99.),
+    "a value in words": set_step(1, value="large"),
+    "not a number": lose_a_number,
     "values cut": lambda c: c["steps"][1]["values"].pop(),
-    "another column": lambda c: c["columns"][0].update(name="dawn"),
+    "another column": set_column(name="dawn"),
     "a column twice": lambda c: c["columns"].append(copy.deepcopy(c["columns"][0])),
-    "no states": lambda c: c["columns"][0].update(states=[]),
-    "states are no list": lambda c: c["columns"][0].update(states=3),
-    "compelled both ways": lambda c: c.update(compelled=[["smoke", "lung"], ["lung", "smoke"]]),
-    "compelled, not transitive": lambda c: c.update(compelled=[["smoke", "lung"], ["lung", "xray"]]),
-    "compelled strangers": lambda c: c.update(compelled=[["smoke", "moon"]]),
-    "complete is wrong": lambda c: c.update(complete=False),
-    "no rows": lambda c: c.update(rows=-4),
-    "no measure": lambda c: c.update(measure=None),
-    "a seed beyond numbers": lambda c: c.update(seed=1e400),
-    "steps are no list": lambda c: c.update(steps={"a": 1}),
-    "settings are no dict": lambda c: c.update(settings=[1, 2]),
-    "edges of strangers": lambda c: c.update(edges=[{"from": "sun", "to": "moon", "decided_by": "data", "margin": 1., "answer": "x"}]),
-    "strange agreement": lambda c: c.update(agreement={"code": "import os"}),
-    "another version": lambda c: c.update(format="discrete_score order, version 99"),
-} | {f"no {key}": lambda c, key=key: c.pop(key) for key in ("order", "steps", "columns", "measure", "seed", "settings", "compelled", "table", "notes", "rows", "agreement", "edges", "complete", "format")}
+    "no states": set_column(states=[]),
+    "states are no list": set_column(states=3),
+    "other states": lambda c: c["columns"][0]["states"].reverse(),
+    "compelled both ways": set_all(compelled=[["smoke", "lung"], ["lung", "smoke"]]),
+    "compelled, not transitive": set_all(compelled=[["smoke", "lung"], ["lung", "xray"]]),
+    "compelled strangers": set_all(compelled=[["smoke", "moon"]]),
+    "complete is wrong": set_all(complete=False),
+    "no rows": set_all(rows=-4),
+    "other rows": set_all(rows=399.),
+    "no measure": set_all(measure=None),
+    "another table": set_all(table="0" * 32),
+    "a seed beyond numbers": set_all(seed=1e400),
+    "steps are no list": set_all(steps={"a": 1}),
+    "settings are no dict": set_all(settings=[1, 2]),
+    "edges of strangers": set_all(edges=[STRANGER | {"answer": "x"}]),
+    "an edge against the order": lambda c: c["edges"][0].update(
+        {"from": c["edges"][0]["to"], "to": c["edges"][0]["from"]}),
+    "an unknown mark": lambda c: c["edges"][0].update(mark="certain"),
+    "strange agreement": set_all(agreement={"code": "import os"}),
+    "another version": set_all(format="discrete_score order, version 99"),
+    "the version before": set_all(format="discrete_score order, version 1", steps=[]),
+    "a cell changed": change_a_cell,
+    "cells are no text": set_codes(packed=3),
+    "cells are no code": set_codes(packed="ä"),
+    "cells are not packed": set_codes(packed=base64.b64encode(b"rows").decode()),
+    "cells of objects": set_codes(type="O"),
+    "a bomb of cells": set_codes(packed=packed(bytes(10**6))),
+    "more rows than cells": set_codes(shape=[8, 10**15]),
+    "a negative shape": set_codes(shape=[-1, -8]),
+    "rows are no dict": set_all(data=[1]),
+    "rows without order": set_rows(index=None),
+    "weights of nobody": set_rows(weights={"type": "f8", "shape": [1], "packed": packed(bytes(8))}),
+    "notes that are not there": set_rows(notes=10**6),
+} | {f"no {key} at all": lambda c, key=key: c.pop(key) for key in KEYS}
 
 
 @pytest.mark.parametrize("change", EDITS)
@@ -76,7 +129,12 @@ def test_an_edited_result_is_refused(saved, tmp_path, change):
     with pytest.raises(ValueError, match="edited.json"): ds.load_order(tmp_path / "edited.json")
 
 
-@pytest.mark.parametrize("content", [b"", b"\x00\xff\xfe", b"[1, 2]", b"null", b'"order"', b"[" * 100_000, b'{"format": ' + b"9" * 5000 + b"}", b"\x80\x04K\x01.", "größe".encode("latin-1"), b"PAR1" * 4])
+FOREIGN = [b"", b"\x00\xff\xfe", b"[1, 2]", b"null", b'"order"', b"[" * 100_000,
+           b'{"format": ' + b"9" * 5000 + b"}", b"\x80\x04K\x01.", "größe".encode("latin-1"),
+           b"PAR1" * 4]
+
+
+@pytest.mark.parametrize("content", FOREIGN)
 def test_a_foreign_file_is_refused(tmp_path, content):
     (tmp_path / "foreign.json").write_bytes(content)
     with pytest.raises(ValueError, match="foreign.json"): ds.load_order(tmp_path / "foreign.json")
@@ -84,9 +142,11 @@ def test_a_foreign_file_is_refused(tmp_path, content):
 
 def test_a_pickle_under_our_name_is_not_run(tmp_path):
     trap = tmp_path / "sprung"
-    for name in ("order.json", "orders.bootstrap.json", "table.csv", "table.parquet"): (tmp_path / name).write_bytes(pickle.dumps(Trap(trap)))
+    for name in ("order.json", "orders.bootstrap.json", "table.csv", "table.parquet"):
+        (tmp_path / name).write_bytes(pickle.dumps(Trap(trap)))
     with pytest.raises(ValueError): ds.load_order(tmp_path / "order.json")
-    with pytest.raises(ValueError): ds.DiscreteScore(guide=None).bootstrap(FRAME, 1, checkpoint=tmp_path / "orders.bootstrap.json")
+    orders, model = tmp_path / "orders.bootstrap.json", ds.DiscreteScore(guide=None)
+    with pytest.raises(ValueError): model.bootstrap(FRAME, 1, checkpoint=orders)
     for name in ("table.csv", "table.parquet"):
         with pytest.raises(ValueError): ds.read_table(tmp_path / name)
     assert not trap.exists()
@@ -96,11 +156,15 @@ def test_a_pickle_under_our_name_is_not_run(tmp_path):
 
 def test_odd_labels_and_names_survive(tmp_path):
     "Labels that JSON cannot hold come back as text, and stay different."
-    odd = pd.DataFrame({"<b>": [b"0", "b'0'", "0", 0] * 3, "=1+1": [(1, 2), (3, 4)] * 6, "x\"y\\": ["\ud800", "\x00", "💧"] * 4}, dtype=object)
+    odd = pd.DataFrame({"<b>": [b"0", "b'0'", "0", 0] * 3, "=1+1": [(1, 2), (3, 4)] * 6,
+                        "x\"y\\": ["\ud800", "\x00", "💧"] * 4}, dtype=object)
     model = ds.DiscreteScore(guide=None, identifiers="keep").fit(odd)
     model.save(tmp_path / "odd.json")
     again = ds.load_order(tmp_path / "odd.json")
-    assert again.order_ == model.order_ and [len(set(s)) for s in again.schema_.states] == [4, 2, 3] and again.to_dict() == model.to_dict()
+    assert again.order_ == model.order_ and again.to_dict() == model.to_dict()
+    assert [len(set(states)) for states in again.schema_.states] == [4, 2, 3]
+    assert again.result_ == model.result_
+    assert again.result_.holds(ds.as_table(odd, identifiers="keep"))
 
 
 def test_resampled_orders_are_checked(tmp_path):
@@ -108,9 +172,13 @@ def test_resampled_orders_are_checked(tmp_path):
     whole = model.bootstrap(FRAME, 3, checkpoint=path)
     assert (model.bootstrap(FRAME, 3, checkpoint=path).orders == whole.orders).all()
     content = json.loads(path.read_text())
-    with pytest.raises(ValueError, match="another table"): model.bootstrap(FRAME.iloc[:300], 3, checkpoint=path)
-    with pytest.raises(ValueError, match="other settings"): ds.DiscreteScore(measure="gini", guide=None).bootstrap(FRAME, 3, checkpoint=path)
-    for orders in ([[0] * 8], [[0, 1]], "abc", [[0, 1, 2, 3, 4, 5, 6, "7; import os"]], [[0], [1, 2]]):
+    other = ds.DiscreteScore(measure="gini", guide=None)
+    with pytest.raises(ValueError, match="another table"):
+        model.bootstrap(FRAME.iloc[:300], 3, checkpoint=path)
+    with pytest.raises(ValueError, match="other settings"):
+        other.bootstrap(FRAME, 3, checkpoint=path)
+    code = [[0, 1, 2, 3, 4, 5, 6, "7; import os"]]
+    for orders in ([[0] * 8], [[0, 1]], "abc", code, [[0], [1, 2]]):
         write_json(content | {"orders": orders}, path)
         with pytest.raises(ValueError, match="edited"): model.bootstrap(FRAME, 3, checkpoint=path)
 
@@ -122,9 +190,11 @@ def test_writing_keeps_mode_links_and_neighbours(tmp_path):
     write_text("one", real)
     link.symlink_to(real)
     write_text("two", link)
-    assert link.is_symlink() and real.read_text() == "two" and real.stat().st_mode & 0o777 == 0o666 & ~_umask()
+    assert link.is_symlink() and real.read_text() == "two"
+    assert real.stat().st_mode & 0o777 == 0o666 & ~_umask()
     with pytest.raises(UnicodeEncodeError): write_text("\ud800", real)
-    assert real.read_text() == "two" and sorted(p.name for p in tmp_path.iterdir()) == ["link.txt", "real.txt"]
+    assert real.read_text() == "two"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["link.txt", "real.txt"]
     write_text("to a device", os.devnull)
 
 
@@ -141,13 +211,16 @@ def checkpoint(tmp_path_factory):
     "A finished small training, its estimator and its file."
     pytest.importorskip("torch")
     from discrete_score.diffusion import DiffusionScore, Settings
-    folder = tmp_path_factory.mktemp("training")
-    make = lambda where: DiffusionScore(settings=Settings(epochs=2, width=8, hidden=8), device="cpu", checkpoint=where)
+    folder, small = tmp_path_factory.mktemp("training"), Settings(epochs=2, width=8, hidden=8)
+    def make(where): return DiffusionScore(settings=small, device="cpu", checkpoint=where)
     make(folder).fit(FRAME)
     return make, next(folder.glob("*.safetensors"))
 
 
-def header(data): return json.loads(data[8:8 + struct.unpack("<Q", data[:8])[0]]), data[8 + struct.unpack("<Q", data[:8])[0]:]
+def header(data):
+    "The description of the tensors, and the rest."
+    end = 8 + struct.unpack("<Q", data[:8])[0]
+    return json.loads(data[8:end]), data[end:]
 
 
 def with_header(head, body):
@@ -155,31 +228,47 @@ def with_header(head, body):
     return struct.pack("<Q", len(text)) + text + body
 
 
+def with_info(head, text): head["__metadata__"]["info"] = text
+def lose(head, start): head.pop(next(key for key in head if key.startswith(start)))
+
+
+def turn(head):
+    "Another shape for a tensor."
+    name = next(k for k in head if k.startswith("best/") and len(head[k]["shape"]) == 2)
+    head[name]["shape"] = head[name]["shape"][::-1] + [1]
+
+
+CUTS = {
+    "cut off": lambda data: data[:len(data) // 2],
+    "header cut off": lambda data: data[:20],
+    "empty": lambda data: b"",
+    "foreign": lambda data: b"\x89PNG" + data[:100],
+    "huge header": lambda data: struct.pack("<Q", 2**60) + data[8:],
+    "not finite": lambda data: with_header(header(data)[0], b"\xff" * len(header(data)[1])),
+}
+HEADS = {
+    "no information": lambda head, info: head.pop("__metadata__"),
+    "information is no JSON": lambda head, info: with_info(head, "{"),
+    "information is a list": lambda head, info: with_info(head, "[]"),
+    "epoch edited": lambda head, info: with_info(head, json.dumps(info | {"epoch": 1})),
+    "history edited": lambda head, info: with_info(
+        head, json.dumps(info | {"history": [["a", "b"], [1, 2]]})),
+    "a tensor is missing": lambda head, info: lose(head, "model/"),
+    "a moment is missing": lambda head, info: lose(head, "exp_avg/"),
+    "another shape": lambda head, info: turn(head),
+    "nothing": lambda head, info: None,
+}
+
+
 def damage(kind, data):
     "A damaged copy of a checkpoint."
+    if kind in CUTS: return CUTS[kind](data)
     head, body = header(data)
-    info = json.loads(head["__metadata__"]["info"])
-    if kind == "cut off": return data[:len(data) // 2]
-    if kind == "header cut off": return data[:20]
-    if kind == "empty": return b""
-    if kind == "foreign": return b"\x89PNG" + data[:100]
-    if kind == "huge header": return struct.pack("<Q", 2**60) + data[8:]
-    if kind == "no information": head.pop("__metadata__")
-    if kind == "information is no JSON": head["__metadata__"]["info"] = "{"
-    if kind == "information is a list": head["__metadata__"]["info"] = "[]"
-    if kind == "epoch edited": head["__metadata__"]["info"] = json.dumps(info | {"epoch": 1})
-    if kind == "history edited": head["__metadata__"]["info"] = json.dumps(info | {"history": [["a", "b"], [1, 2]]})
-    if kind == "a tensor is missing": head.pop(next(k for k in head if k.startswith("model/")))
-    if kind == "a moment is missing": head.pop(next(k for k in head if k.startswith("exp_avg/")))
-    if kind == "not finite": body = b"\xff" * len(body)
-    if kind == "another shape":
-        name = next(k for k in head if k.startswith("best/") and len(head[k]["shape"]) == 2)
-        head[name]["shape"] = head[name]["shape"][::-1] + [1]
+    HEADS[kind](head, json.loads(head["__metadata__"]["info"]))
     return with_header(head, body)
 
 
-KINDS = ["cut off", "header cut off", "empty", "foreign", "huge header", "no information", "information is no JSON", "information is a list", "epoch edited", "history edited",
-         "a tensor is missing", "a moment is missing", "not finite", "another shape"]
+KINDS = [kind for kind in (*CUTS, *HEADS) if kind != "nothing"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -198,7 +287,8 @@ def test_a_whole_checkpoint_is_taken(checkpoint, tmp_path):
 def test_a_pickled_checkpoint_is_not_run(checkpoint, tmp_path):
     import torch
     make, path = checkpoint
-    for k, data in enumerate((pickle.dumps(Trap(tmp_path / "sprung")), _torch_file(torch, Trap(tmp_path / "sprung")))):
+    trap = Trap(tmp_path / "sprung")
+    for data in (pickle.dumps(trap), _torch_file(torch, trap)):
         (tmp_path / path.name).write_bytes(data)
         with pytest.raises(ValueError, match="damaged"): make(tmp_path).fit(FRAME)
     assert not (tmp_path / "sprung").exists()
@@ -212,7 +302,9 @@ def _torch_file(torch, thing):
 
 # ---------------------------------------------------------------- tables
 
-def csv(text, **options): return ds.read_table(io.BytesIO(text if isinstance(text, bytes) else text.encode()), **options)
+def csv(text, **options):
+    data = text if isinstance(text, bytes) else text.encode()
+    return ds.read_table(io.BytesIO(data), **options)
 
 
 def test_wrong_delimiter():
@@ -220,14 +312,19 @@ def test_wrong_delimiter():
     with pytest.raises(ValueError, match="one character"): csv("a,b\nx,u\n", sep=", ")
 
 
-@pytest.mark.parametrize("rows, row", [("x,u\ny\n", "3"), ("x,u,w\ny,v\n", "2"), ("x,u\n" * 2000 + "y,v,w\n", "2002")])
+RAGGED = [("x,u\ny\n", "3"), ("x,u,w\ny,v\n", "2"), ("x,u\n" * 2000 + "y,v,w\n", "2002")]
+
+
+@pytest.mark.parametrize("rows, row", RAGGED)
 def test_ragged_rows(rows, row):
     with pytest.raises(ValueError, match=f"row {row} "): csv("a,b\n" + rows)
 
 
 def test_byte_order_mark():
-    for encoding in ("utf-8-sig", "utf-8"): assert csv("a,b\nx,ü\ny,v\n".encode(encoding)).names == ("a", "b")
-    assert csv("a,b\nx,ü\ny,v\n".encode("utf-16"), encoding="utf-16").schema.states[1] == ("v", "ü")
+    for encoding in ("utf-8-sig", "utf-8"):
+        assert csv("a,b\nx,ü\ny,v\n".encode(encoding)).names == ("a", "b")
+    wide = csv("a,b\nx,ü\ny,v\n".encode("utf-16"), encoding="utf-16")
+    assert wide.schema.states[1] == ("v", "ü")
     with pytest.raises(ValueError, match="encoding"): csv("a,b\nx,ü\ny,v\n".encode("latin-1"))
 
 
@@ -245,7 +342,8 @@ def test_formulas_survive_as_text(tmp_path):
 
 class Endless(io.RawIOBase):
     "A CSV of a gigabyte that is made while it is read; counts what was asked for."
-    def __init__(self, size=2**30): self.left, self.read_bytes, self.line = size, 0, b"x,u\ny,v\ny,u\n" * 4096
+    def __init__(self, size=2**30):
+        self.left, self.read_bytes, self.line = size, 0, b"x,u\ny,v\ny,u\n" * 4096
     def readable(self): return True
     def readinto(self, buffer):
         if not self.read_bytes: data = b"a,b\n"

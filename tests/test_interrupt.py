@@ -1,21 +1,42 @@
-"""Ctrl-C, kill -9 and a full disk, with real processes: nothing that was written is lost, and what was stopped goes on."""
-import contextlib, errno, json, os, pty, resource, shutil, signal, subprocess, sys, time
+"""Ctrl-C, kill -9 and a full disk, with real processes.
+
+Nothing that was written is lost, and what was stopped goes on.
+"""
+import contextlib
+import errno
+import json
+import os
+import pty
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
 import discrete_score as ds
-from discrete_score.discover import write_json, write_text
+from discrete_score.files import write_json, write_text
 
+WIDE = 45  # Columns of a table on which a search takes long enough to be stopped
 program = Path(sys.executable).parent / "discrete-score"
 environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-eager = [sys.executable, "-c", "import sys, discrete_score.cli as c; c._EVERY = 0; sys.exit(c.main())"]
+often = "import sys, discrete_score.cli as c; c._EVERY = 0; sys.exit(c.main())"
+eager = [sys.executable, "-c", often]
 
 
-def run(*argv, **more): return subprocess.run([str(program), *map(str, argv)], capture_output=True, text=True, env=environment, **more)
+def run(*argv, **more):
+    "The command line, to its end."
+    command = [str(program), *map(str, argv)]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, **more)
 
 
-def start(command, *argv, **more): return subprocess.Popen([*map(str, command), *map(str, argv)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True, **more)
+def start(*argv, **more):
+    "A process that can be stopped."
+    return subprocess.Popen(list(map(str, argv)), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            text=True, env=environment, start_new_session=True, **more)
 
 
 def wait_for(process, condition, seconds=120):
@@ -28,7 +49,7 @@ def wait_for(process, condition, seconds=120):
 
 
 def stop(process, how):
-    "Send a signal as a terminal does: to all processes of the session. Give the exit code and what was said, notes left out."
+    "Send a signal to all processes of a session, as a terminal does; the code and what was said."
     os.killpg(process.pid, how)
     _, said = process.communicate(timeout=120)
     return process.returncode, [line for line in said.splitlines() if "note:" not in line]
@@ -38,8 +59,9 @@ def stop(process, how):
 def tables(tmp_path_factory):
     "A wide table, on which a search takes long enough to be stopped, and a small one."
     folder = tmp_path_factory.mktemp("tables")
-    for name, nodes, rows in (("wide", 60, 1500), ("small", 6, 400)):
-        ds.random_network(nodes, degree=1.5, states=(2, 3), seed=1).sample(rows, seed=0).to_csv(folder / f"{name}.csv", index=False)
+    for name, nodes, rows in (("wide", WIDE, 1200), ("small", 6, 400)):
+        net = ds.random_network(nodes, degree=1.5, states=(2, 3), seed=1)
+        net.sample(rows, seed=0).to_csv(folder / f"{name}.csv", index=False)
     return folder
 
 
@@ -52,53 +74,72 @@ def undisturbed(tables):
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill -9"])
 def test_order_goes_on(tables, undisturbed, tmp_path, how):
-    "An older result stays until the new one is complete; what is done is kept beside it, and the end removes that."
+    "An older result stays until the new one is complete; what is done is kept beside it till then."
     out, kept = tmp_path / "r.json", tmp_path / "r.json.partial"
+    command = ["order", tables / "wide.csv", "--guide", "none", "--out", out]
     out.write_text("an older result")
-    process = start(eager, "order", tables / "wide.csv", "--guide", "none", "--out", out)
+    process = start(*eager, *command)
     wait_for(process, kept.exists)
     code, said = stop(process, how)
     part = ds.load_order(kept)
-    assert 0 < len(part.order_) < 60 and out.read_text() == "an older result"
-    if how == signal.SIGINT: assert code == 130 and len(said) == 1 and said[0].endswith(f"go on with --resume {kept}")
+    assert 0 < len(part.order_) < WIDE and out.read_text() == "an older result"
+    if how == signal.SIGINT:
+        assert code == 130 and len(said) == 1 and said[0].endswith(f"go on with --resume {kept}")
     else: assert code == -signal.SIGKILL
-    resumed = run("order", tables / "wide.csv", "--guide", "none", "--resume", kept, "--out", out)
-    assert resumed.returncode == 0 and resumed.stdout == undisturbed and ds.load_order(out).result_.complete and not kept.exists()
+    resumed = run(*command, "--resume", kept)
+    assert resumed.returncode == 0 and resumed.stdout == undisturbed
+    assert ds.load_order(out).result_.complete and not kept.exists()
 
 
-@pytest.mark.parametrize("how, jobs", [(signal.SIGINT, 1), (signal.SIGKILL, 1), (signal.SIGINT, 2)], ids=["ctrl-c", "kill -9", "ctrl-c, two processes"])
+STOPS = {"ctrl-c": (signal.SIGINT, 1), "kill -9": (signal.SIGKILL, 1),
+         "ctrl-c, two processes": (signal.SIGINT, 2)}
+
+
+@pytest.mark.parametrize("how, jobs", STOPS.values(), ids=STOPS)
 def test_bootstrap_goes_on(tables, tmp_path, how, jobs):
     out, orders = tmp_path / "r.json", tmp_path / "r.bootstrap.json"
-    process = start([program], "order", tables / "small.csv", "--guide", "none", "--out", out, "--bootstrap", 4000, "--jobs", jobs)
+    command = ["order", tables / "small.csv", "--guide", "none", "--out", out, "--bootstrap"]
+    process = start(program, *command, 4000, "--jobs", jobs)
     wait_for(process, orders.exists)
     code, said = stop(process, how)
     kept = json.loads(orders.read_text())["orders"]
     assert 0 < len(kept) < 4000 and len(ds.load_order(out).order_) == 6
-    if how == signal.SIGINT: assert code == 130 and len(said) == 1 and said[0].endswith(f"the same command goes on from {orders}"), said
-    resumed = run("order", tables / "small.csv", "--guide", "none", "--out", out, "--bootstrap", len(kept) + 5)
+    if how == signal.SIGINT:
+        assert code == 130 and len(said) == 1, said
+        assert said[0].endswith(f"the same command goes on from {orders}"), said
+    all_ = len(kept) + 5
+    resumed = run(*command, all_)
     assert resumed.returncode == 0
     found = json.loads(orders.read_text())["orders"]
-    straight = ds.DiscreteScore(guide=None).bootstrap(ds.read_table(tables / "small.csv"), min(len(kept) + 5, 40))
-    assert len(found) == len(kept) + 5 and found[:len(kept)] == kept and found[:len(straight.orders)] == straight.orders.tolist()
+    table = ds.read_table(tables / "small.csv")
+    straight = ds.DiscreteScore(guide=None).bootstrap(table, min(all_, 40)).orders.tolist()
+    assert len(found) == all_ and found[:len(kept)] == kept and found[:len(straight)] == straight
 
 
 def test_training_goes_on(tables, tmp_path):
     "Ctrl-C in the middle of a training, on a terminal that shows its progress."
     pytest.importorskip("torch")
-    runs, command = tmp_path / "runs", ["order", tables / "small.csv", "--guide", "none", "--estimator", "diffusion", "--epochs", 30]
+    runs, command = tmp_path / "runs", ["order", tables / "small.csv", "--guide", "none"]
+    command += ["--estimator", "diffusion", "--epochs", 30]
     screen, line = pty.openpty()
-    process = subprocess.Popen([str(program), *map(str, command), "--checkpoint", str(runs)], stdout=subprocess.DEVNULL, stderr=line, env=environment, start_new_session=True)
+    argv = [str(program), *map(str, command), "--checkpoint", str(runs)]
+    process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=line, env=environment,
+                               start_new_session=True)
     os.close(line)
     said, stopped = "", False
     with contextlib.suppress(OSError):
         while text := os.read(screen, 1000).decode():
             said += text
-            if "epoch 3/" in said and not stopped: os.killpg(process.pid, signal.SIGINT); stopped = True
-    assert process.wait(120) == 130 and f"interrupted after 0 of 6 columns; the same command goes on from {runs}" in said and "Traceback" not in said
+            if "epoch 3/" in said and not stopped:
+                os.killpg(process.pid, signal.SIGINT)
+                stopped = True
+    assert process.wait(120) == 130 and "Traceback" not in said
+    assert f"interrupted after 0 of 6 columns; the same command goes on from {runs}" in said
     info = json.loads(next(runs.glob("*.json")).read_text())
     assert 3 <= info["epoch"] < 30 and not info["done"]
     resumed, straight = run(*command, "--checkpoint", runs), run(*command)
-    assert resumed.returncode == straight.returncode == 0 and resumed.stdout == straight.stdout
+    assert resumed.returncode == straight.returncode == 0
+    assert resumed.stdout == straight.stdout
     assert json.loads(next(runs.glob("*.json")).read_text())["done"]
 
 
@@ -112,13 +153,15 @@ def full_disk(size=1500):
 
 
 def test_full_disk_leaves_the_old_result(tables, tmp_path):
-    "A whole command whose files may not grow: exit 2, one line, the old result as it was, nothing left behind."
+    "Files may not grow: exit 2, one line, the old result as it was, nothing left behind."
     out = tmp_path / "r.json"
-    assert run("order", tables / "small.csv", "--guide", "none", "--out", out).returncode == 0
+    command = ["order", tables / "small.csv", "--guide", "none", "--out", out]
+    assert run(*command).returncode == 0
     before = out.read_bytes()
     limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500))
-    done = run("order", tables / "small.csv", "--guide", "none", "--seed", 9, "--out", out, preexec_fn=limit)
-    assert done.returncode == 2 and done.stderr.splitlines()[-1].startswith("discrete-score: ") and "Traceback" not in done.stderr
+    done = run(*command, "--seed", 9, preexec_fn=limit)
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("discrete-score: ")
     assert out.read_bytes() == before and [p.name for p in tmp_path.iterdir()] == ["r.json"]
 
 
@@ -126,24 +169,34 @@ def test_full_file_system(tables, tmp_path):
     "The same on a file system of 16 KB that is really full; in a mount namespace of its own."
     old, inside = tmp_path / "old.json", tmp_path / "disk"
     inside.mkdir()
-    if not shutil.which("unshare") or subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", inside], capture_output=True).returncode:
-        pytest.skip("this user may not mount; `test_full_disk_leaves_the_old_result` limits the size of files instead")
+    mount = ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(inside)]
+    able = shutil.which("unshare") and not subprocess.run(
+        ["unshare", "-m", *mount], capture_output=True).returncode
+    if not able: pytest.skip("this user may not mount; the test above limits the size of files")
     assert run("order", tables / "small.csv", "--guide", "none", "--out", old).returncode == 0
-    script = f"""mount -t tmpfs -o size=16k tmpfs {inside} && cp {old} {inside}/r.json && head -c 100000 /dev/zero > {inside}/ballast
+    script = f"""{' '.join(mount)} && cp {old} {inside}/r.json
+head -c 100000 /dev/zero > {inside}/ballast
 {program} order {tables}/small.csv --guide none --seed 9 --out {inside}/r.json; echo code $?
 cmp {old} {inside}/r.json && echo same; ls -A {inside}"""
-    done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, env=environment)
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True,
+                          env=environment)
     lines = done.stdout.splitlines()
-    assert "code 2" in lines and "same" in lines and lines[-2:] == ["ballast", "r.json"] and os.strerror(errno.ENOSPC) in done.stderr, done
+    assert "code 2" in lines and "same" in lines and lines[-2:] == ["ballast", "r.json"], done
+    assert os.strerror(errno.ENOSPC) in done.stderr, done
 
 
 def test_full_disk_and_every_writer(tmp_path):
     "Text, JSON, checkpoints and resampled orders: the old file stays, and no part is left."
     torch = pytest.importorskip("torch")
     from discrete_score.diffusion import _load, _save
-    frame, model = ds.load_network("asia").sample(200, seed=0).astype(str), ds.DiscreteScore(guide=None)
-    writers = {"a.txt": lambda p, k: write_text(f"{k}" * 5000 * k, p), "b.json": lambda p, k: write_json({"k": [k] * 900 * k}, p),
-               "c.safetensors": lambda p, k: _save(p, {"w": torch.full((900 * k,), float(k))}, {"k": k}), "d.json": lambda p, k: model.bootstrap(frame, 40 * k, checkpoint=p)}
+    frame = ds.load_network("asia").sample(200, seed=0).astype(str)
+    model = ds.DiscreteScore(guide=None)
+    writers = {
+        "a.txt": lambda p, k: write_text(f"{k}" * 5000 * k, p),
+        "b.json": lambda p, k: write_json({"k": [k] * 900 * k}, p),
+        "c.safetensors": lambda p, k: _save(p, {"w": torch.full((900 * k,), float(k))}, {"k": k}),
+        "d.json": lambda p, k: model.bootstrap(frame, 40 * k, checkpoint=p),
+        "e.json": lambda p, k: ds.DiscreteScore(guide=None, seed=k).fit(frame).save(p)}
     for name, write in writers.items():
         folder = tmp_path / name
         folder.mkdir()

@@ -1,4 +1,5 @@
-"Properties of the measures of randomness that cells cannot hold: hypothesis, pickling, scipy as a reference."
+"Properties of the measures of randomness that cells cannot hold; `SLOW=1` draws more examples."
+import os
 import pickle
 import warnings
 
@@ -8,46 +9,51 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from discrete_score.base import Problem
 from discrete_score.measures import (
-    MEASURES, UnprovenMeasureWarning, as_measure, entropy, kl_uniform, majorized_pairs, majorizes, normalized_entropy, refute, renyi, simplex_points,
-    t_transform, tsallis, warn_if_unproven)
+    MEASURES, Measure, UnprovenMeasureWarning, as_measure, entropy, kl_uniform, majorized_pairs,
+    majorizes, normalized_entropy, refute, renyi, simplex_points, t_transform, tsallis,
+    warn_if_unproven)
 
-NAMES = [*MEASURES, "renyi:0.5", "renyi:1", "renyi:1.05", "renyi:3", "renyi:inf", "tsallis:0.3", "tsallis:1", "tsallis:4"]
+EXAMPLES = 60 if os.environ.get("SLOW") else 20
+NAMES = [*MEASURES, "renyi:0.5", "renyi:1", "renyi:1.05", "renyi:3", "renyi:inf",
+         "tsallis:0.3", "tsallis:1", "tsallis:4"]
 SCHUR = [name for name in NAMES if as_measure(name).facts.schur_concave.verdict == "proven"]
 
 
 @st.composite
 def vectors(draw, zeros=True):
     n = draw(st.integers(2, 8))
-    weights = draw(arrays(float, n, elements=st.floats(0 if zeros else 1e-3, 1, allow_subnormal=False)))
+    elements = st.floats(0 if zeros else 1e-3, 1, allow_subnormal=False)
+    weights = draw(arrays(float, n, elements=elements))
     weights[draw(st.integers(0, n - 1))] += .5
     return weights / weights.sum()
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(p=vectors(), data=st.data())
 def test_permuting_the_states_changes_nothing(name, p, data):
-    order = data.draw(st.permutations(range(len(p))))
-    np.testing.assert_allclose(as_measure(name)(p[order]), as_measure(name)(p), rtol=1e-10, atol=1e-12)
+    order, measure = data.draw(st.permutations(range(len(p)))), as_measure(name)
+    np.testing.assert_allclose(measure(p[order]), measure(p), rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", SCHUR)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(p=vectors(zeros=False), data=st.data(), t=st.floats(0, 1))
 def test_a_t_transform_never_lowers_a_schur_concave_measure(name, p, data, t):
-    i, j = data.draw(st.tuples(*[st.integers(0, len(p) - 1)] * 2).filter(lambda ij: ij[0] != ij[1]))
+    i, j, *_ = data.draw(st.permutations(range(len(p))))
     q = t_transform(p, i, j, t)
     assert majorizes(p, q)
     assert as_measure(name)(q) >= as_measure(name)(p) - 1e-12
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(p=vectors(), pad=st.integers(0, 4))
 def test_padding_with_absent_states_changes_nothing(name, p, pad):
-    padded = np.concatenate([p, np.zeros(pad)])
-    np.testing.assert_allclose(as_measure(name)(padded, len(p)), as_measure(name)(p), rtol=1e-12, atol=1e-13)
+    padded, measure = np.concatenate([p, np.zeros(pad)]), as_measure(name)
+    np.testing.assert_allclose(measure(padded, len(p)), measure(p), rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -58,7 +64,8 @@ def test_leading_shapes_and_dtypes(name):
     n_states = np.full((2, 3, 4), 4)
     np.testing.assert_allclose(measure(p.reshape(2, 3, 4, 4), n_states).ravel(), single, rtol=1e-13)
     inside = p[p.min(-1) > 1e-3]
-    np.testing.assert_allclose(measure(inside.astype(np.float32)), measure(inside), rtol=1e-4, atol=1e-5)
+    single = measure(inside.astype(np.float32))
+    np.testing.assert_allclose(single, measure(inside), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -91,14 +98,16 @@ def test_majorisation_is_a_partial_order_between_vertex_and_uniform(a, b):
     assert majorizes(a, a) and majorizes([1.], a) and majorizes(a, np.full(len(a), 1 / len(a)))
     if majorizes(a, b, tol=0) and majorizes(b, a, tol=0):
         width = max(len(a), len(b))
-        np.testing.assert_allclose(*[np.sort(np.pad(x, (0, width - len(x)))) for x in (a, b)], atol=1e-12)
+        a, b = (np.sort(np.pad(x, (0, width - len(x)))) for x in (a, b))
+        np.testing.assert_allclose(a, b, atol=1e-12)
 
 
 def test_majorized_pairs_are_majorized():
     for n in (2, 3, 7): assert majorizes(*majorized_pairs(n, 500, n_transforms=4, seed=n)).all()
 
 
-@pytest.mark.parametrize("name", ["entropy", "kl_uniform", "gini", "tsallis", "tsallis:0.1", "renyi:0.9", "kl_symmetric"])
+@pytest.mark.parametrize("name", [
+    "entropy", "kl_uniform", "gini", "tsallis", "tsallis:0.1", "renyi:0.9", "kl_symmetric"])
 @pytest.mark.parametrize("n_states", [2, 5])
 def test_what_is_proven_is_not_refuted(name, n_states):
     with warnings.catch_warnings():
@@ -108,8 +117,10 @@ def test_what_is_proven_is_not_refuted(name, n_states):
 
 
 @pytest.mark.parametrize("name, prop, n_states", [
-    ("varentropy", "schur_concave", 2), ("varentropy", "schur_concave", 6), ("varentropy", "concave", 3), ("renyi:2", "concave", 3), ("renyi:1.85", "concave", 3),
-    ("min_entropy", "concave", 2), ("renyi:2.2", "concave", 2), ("kl_symmetric", "finite", 4), ("entropy", "comparable", 4)])
+    ("varentropy", "schur_concave", 2), ("varentropy", "schur_concave", 6),
+    ("varentropy", "concave", 3), ("renyi:2", "concave", 3), ("renyi:1.85", "concave", 3),
+    ("min_entropy", "concave", 2), ("renyi:2.2", "concave", 2), ("kl_symmetric", "finite", 4),
+    ("entropy", "comparable", 4)])
 def test_what_is_refuted_comes_with_a_counterexample(name, prop, n_states):
     found = refute(name, prop, n_states, seed=11)
     assert found
@@ -134,10 +145,39 @@ def test_a_seed_gives_the_same_counterexample_twice():
     np.testing.assert_array_equal(one.counterexample, two.counterexample)
 
 
-@pytest.mark.parametrize("name, warns", [("entropy", False), ("renyi:0.5", False), ("varentropy", True), ("renyi:2", True), ("kl_symmetric", True)])
+@pytest.mark.parametrize("name, warns", [
+    ("entropy", False), ("renyi:0.5", False), ("varentropy", True), ("renyi:2", True),
+    ("kl_symmetric", True)])
 def test_warning_names_the_notebook(name, warns):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warn_if_unproven(name)
     assert [w.category for w in caught] == [UnprovenMeasureWarning] * warns
-    assert all("03_measures" in str(w.message) and "\n" not in str(w.message) for w in caught)
+    assert all("04_measures" in str(w.message) and "\n" not in str(w.message) for w in caught)
+
+
+def toy(p): return 1 - p.max(-1)
+
+
+def test_a_measure_is_registered_by_one_call_and_found_by_name():
+    MEASURES.register("toy", toy, "one minus the largest")
+    try:
+        found = as_measure("toy")
+        assert isinstance(MEASURES["toy"], Measure) and found.name == "toy"
+        assert found(np.array([.7, .2, .1])) == pytest.approx(.3) and not found.guaranteed
+        assert MEASURES.texts["toy"] == "one minus the largest" and "toy" in MEASURES.words()
+        assert pickle.loads(pickle.dumps(found)) == found
+        with pytest.raises(Problem, match="takes no parameter"): as_measure("toy:2")
+    finally: del MEASURES["toy"]
+    with pytest.raises(Problem, match="unknown measure `toy`; choose one of .* as `measure`"):
+        as_measure("toy")
+
+
+def test_what_is_no_measure_cannot_be_registered():
+    with pytest.raises(Problem, match="one value per probability vector"):
+        MEASURES.register("total", lambda p: p.sum(), "")
+    assert "total" not in MEASURES
+
+
+def test_every_measure_says_what_it_is():
+    assert all(MEASURES.texts[name] for name in MEASURES)

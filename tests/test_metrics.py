@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from discrete_score.graphs import (
-    consistent_extension, d_top, dag_to_cpdag, full_dag, induced, skeleton, to_causallearn, to_networkx, topological_order)
+    consistent_extension, d_top, dag_to_cpdag, full_dag, induced, skeleton, to_causallearn,
+    to_networkx, topological_order,
+)
 from discrete_score.metrics import evaluate, f1, shd, sid
 
 quick = settings(deadline=None, max_examples=50)
@@ -23,13 +25,18 @@ def dag_pairs(draw, min_nodes=0, max_nodes=7):
     graphs = []
     for _ in range(2):
         order = draw(st.permutations(range(d)))
-        bits = draw(st.lists(st.booleans(), min_size=d * d, max_size=d * d))
+        bits = draw(st.lists(st.booleans(), min_size=d*d, max_size=d*d))
         graphs.append((full_dag(order) & np.array(bits, bool).reshape(d, d), order))
     return graphs[0][0], graphs[1][0], graphs[0][1]
 
 
 def random_dag(rng, d, p):
     return full_dag(rng.permutation(d)) & (rng.random((d, d)) < p)
+
+
+def kinds(est, true):
+    "Two DAGs, a class and a DAG, two classes."
+    return (est, true), (dag_to_cpdag(est), true), (dag_to_cpdag(est), dag_to_cpdag(true))
 
 
 def brute_sid(est, true):
@@ -81,10 +88,11 @@ def test_shd_is_a_metric_and_ignores_labels(pair, data):
     est, true, order = pair
     third = full_dag(order)
     move = data.draw(st.permutations(range(len(est))))
-    for a, b in ((est, true), (dag_to_cpdag(est), true), (dag_to_cpdag(est), dag_to_cpdag(true))):
+    for a, b in kinds(est, true):
         assert shd(a, b) == shd(b, a) and (shd(a, b) == 0) == np.array_equal(a, b)
         assert shd(a, b) <= shd(a, third) + shd(third, b)
-        assert evaluate(induced(a, move), induced(b, move)).series().equals(evaluate(a, b).series())
+        moved = evaluate(induced(a, move), induced(b, move))
+        assert moved.series().equals(evaluate(a, b).series())
 
 
 @quick
@@ -100,14 +108,16 @@ def test_sid_is_zero_for_full_dags_of_true_orders(pair):
 def test_one_call_agrees_with_the_single_ones(pair):
     est, true, order = pair
     result, n = evaluate(est, true, order), true.sum()
-    assert (result.shd, result.sid, result.d_top) == (shd(est, true), sid(est, true), d_top(order, true))
+    def alone(**how): return shd(est, true, **how), sid(est, true, **how), d_top(order, true, **how)
+    assert (result.shd, result.sid, result.d_top) == alone()
     assert result.f1 == f1(est, true) or not (n and est.any())
-    if n: assert (result.shd_per_edge, result.sid_per_edge, result.d_top_per_edge) == (
-        shd(est, true, normalize=True), sid(est, true, normalize=True), d_top(order, true, normalize=True))
-    else: assert np.isnan([result.shd_per_edge, result.sid_per_edge, result.d_top_per_edge]).all()
+    per_edge = result.shd_per_edge, result.sid_per_edge, result.d_top_per_edge
+    if n: assert per_edge == alone(normalize=True)
+    else: assert np.isnan(per_edge).all()
     assert 0 <= result.f1.direction <= result.f1.mean <= result.f1.skeleton <= 1
-    right = result.f1.direction * (result.n_est + result.n_true) / 2
-    assert (skeleton(est) | skeleton(true)).sum() / 2 - result.shd == pytest.approx(right if n or est.any() else 0)
+    right = result.f1.direction*(result.n_est + result.n_true)/2 if n or est.any() else 0
+    pairs = (skeleton(est) | skeleton(true)).sum()/2
+    assert pairs - result.shd == pytest.approx(right)
 
 
 def test_agrees_with_causallearn():
@@ -118,7 +128,7 @@ def test_agrees_with_causallearn():
     for _ in range(150):
         d = rng.integers(3, 9)
         est, true = random_dag(rng, d, .5), random_dag(rng, d, .5)
-        for a, b in ((est, true), (dag_to_cpdag(est), true), (dag_to_cpdag(est), dag_to_cpdag(true))):
+        for a, b in kinds(est, true):
             assert shd(a, b) == SHD(to_causallearn(b), to_causallearn(a)).get_shd()
         if not (est.any() and true.any()): continue
         ours, truth, guess = f1(est, true), to_causallearn(true), to_causallearn(est)
@@ -129,12 +139,13 @@ def test_agrees_with_causallearn():
         assert ours.direction_recall == pytest.approx(arrows.get_arrows_recall())
 
 
-EDGE, BACK, LINE, NONE = ([[0, 1], [0, 0]], [[0, 0], [1, 0]], [[0, 1], [1, 0]], [[0, 0], [0, 0]])
+EDGE, BACK, LINE, NONE = [[0, 1], [0, 0]], [[0, 0], [1, 0]], [[0, 1], [1, 0]], [[0, 0], [0, 0]]
 
 
 @pytest.mark.parametrize("est, true, distance, adjacent, directed", [
     (EDGE, EDGE, 0, 1, 1), (BACK, EDGE, 1, 1, 0), (NONE, EDGE, 1, 0, 0), (EDGE, NONE, 1, 0, 0),
-    (LINE, EDGE, 1, 1, 0), (EDGE, LINE, 1, 1, 0), (LINE, LINE, 0, 1, 1), (LINE, NONE, 1, 0, 0), (NONE, NONE, 0, 1, 1)])
+    (LINE, EDGE, 1, 1, 0), (EDGE, LINE, 1, 1, 0), (LINE, LINE, 0, 1, 1), (LINE, NONE, 1, 0, 0),
+    (NONE, NONE, 0, 1, 1)])
 def test_states_of_one_pair(est, true, distance, adjacent, directed):
     score = f1(est, true)
     assert (shd(est, true), score.skeleton, score.direction) == (distance, adjacent, directed)
@@ -146,7 +157,8 @@ def test_an_open_edge_is_never_better_than_a_right_one(pair):
     est, true, _ = pair
     opened = est | (est & true).T
     assert shd(opened, true) == shd(est, true) + (est & true).sum()
-    assert f1(opened, true).skeleton == f1(est, true).skeleton and f1(opened, true).direction <= f1(est, true).direction
+    before, after = f1(est, true), f1(opened, true)
+    assert after.skeleton == before.skeleton and after.direction <= before.direction
 
 
 def test_extension_of_the_true_class_by_a_true_order_is_perfect():
@@ -165,7 +177,8 @@ def test_graph_objects_are_matched_by_name():
     assert shd(est, true) == shd(est, dag, names=names) == 2
     assert evaluate(est, true, order="acb").d_top == 0
     with pytest.raises(ValueError, match="`est`.*Pass `names`"): shd(est, dag)
-    with pytest.raises(ValueError, match="lacks: `z`"): shd(nx.DiGraph([("a", "z"), ("b", "c")]).subgraph("azb"), true)
+    with pytest.raises(ValueError, match="lacks: `z`"):
+        shd(nx.DiGraph([("a", "z"), ("b", "c")]).subgraph("azb"), true)
     assert shd(to_causallearn(dag), dag) == 0
 
 
@@ -196,10 +209,11 @@ def test_two_hundred_nodes():
     rng = np.random.default_rng(0)
     est, true = random_dag(rng, 200, .02), random_dag(rng, 200, .02)
     result = evaluate(est, true, rng.permutation(200))
-    assert 0 < result.d_top < result.n_true and 0 < result.sid <= 200 * 199
+    assert 0 < result.d_top < result.n_true and 0 < result.sid <= 200*199
 
 
 def test_import_is_light():
-    code = ("import sys, discrete_score.metrics; "
-            "print([m for m in ('torch', 'pgmpy', 'causallearn', 'gadjid', 'matplotlib', 'scipy.stats', 'fastcore') if m in sys.modules])")
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    heavy = "torch", "pgmpy", "causallearn", "gadjid", "matplotlib", "scipy.stats", "fastcore"
+    code = f"import sys, discrete_score.metrics; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

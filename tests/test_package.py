@@ -1,5 +1,13 @@
-"The package as a whole: light to import, complete, installable, and tested by tests that can fail."
-import ast, configparser, importlib.metadata, json, re, shutil, subprocess, sys, venv
+"The package as a whole: light to import, complete, installable, tested by tests that can fail."
+import ast
+import configparser
+import importlib.metadata
+import json
+import re
+import shutil
+import subprocess
+import sys
+import venv
 from pathlib import Path
 
 import nbformat
@@ -12,17 +20,23 @@ tools = Path(sys.executable).parent
 settings = configparser.ConfigParser(delimiters=["="])
 settings.read(root / "settings.ini", encoding="utf-8")
 settings = settings["DEFAULT"]
-modules = sorted(f.stem for f in (root / "discrete_score").glob("*.py") if not f.stem.startswith("_"))
+modules = sorted(f.stem for f in (root / "discrete_score").glob("[!_]*.py"))
+EXTRAS = ["requirements", "diffusion_requirements", "explorer_requirements", "cluster_requirements"]
+
+
+def run(*command, **kwargs):
+    return subprocess.run([str(part) for part in command], capture_output=True, text=True, **kwargs)
 
 
 def python(code, **kwargs):
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, **kwargs)
+    done = run(sys.executable, "-c", code, **kwargs)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def test_import_is_light():
-    code = "import sys, time; t = time.perf_counter(); import discrete_score; print(time.perf_counter() - t, *sys.modules)"
+    code = ("import sys, time; t = time.perf_counter(); import discrete_score;"
+            "print(time.perf_counter() - t, *sys.modules)")
     took, *loaded = python(code).split()
     assert float(took) < 1
     assert not {"torch", "pgmpy", "causallearn", "matplotlib", "sklearn"} & set(loaded)
@@ -30,8 +44,18 @@ def test_import_is_light():
 
 def test_no_module_loads_torch():
     light = [m for m in modules if m not in ("ctmc", "hollow", "diffusion")]
-    code = f"import sys, importlib; [importlib.import_module('discrete_score.' + m) for m in {light}]; print('torch' in sys.modules, 'pgmpy' in sys.modules)"
+    code = (f"import sys, importlib\nfor m in {light}: "
+            "importlib.import_module(f'discrete_score.{m}')\n"
+            "print('torch' in sys.modules, 'pgmpy' in sys.modules)")
     assert python(code).split() == ["False", "False"]
+
+
+def test_modules_are_there_without_an_import():
+    code = ("import sys, discrete_score as ds; before = 'discrete_score.graphs' in sys.modules;"
+            "print(before, ds.graphs.reduced.__name__, 'graphs' in dir(ds))")
+    assert python(code).split() == ["False", "reduced", "True"]
+    assert {getattr(ds, module).__name__ for module in modules} == {
+        f"discrete_score.{module}" for module in modules}
 
 
 def test_public_names_exist_and_are_documented():
@@ -45,19 +69,21 @@ def test_public_names_exist_and_are_documented():
 
 
 def test_readme_is_current():
-    done = subprocess.run([sys.executable, root / ".ci" / "readme.py", "--check"], capture_output=True, text=True)
+    done = run(sys.executable, root / ".ci" / "readme.py", "--check")
     assert done.returncode == 0, done.stderr
 
 
 def test_false_notebook_fails(tmp_path):
-    "The canary: `nbdev_test` must fail on a cell whose assertion is false, and pass on a true one."
+    "The canary: `nbdev_test` fails on a cell whose assertion is false, and passes on a true one."
     shutil.copy(root / "settings.ini", tmp_path)
     (tmp_path / "nbs").mkdir()
+    kernel = {"display_name": "python3", "language": "python", "name": "python3"}
     for claim, code in (("1 + 1 == 2", 0), ("1 + 1 == 3", 1)):
-        nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Canary"), nbformat.v4.new_code_cell(f"assert {claim}")])
-        nb.metadata["kernelspec"] = {"display_name": "python3", "language": "python", "name": "python3"}
+        cells = [nbformat.v4.new_markdown_cell("# Canary"),
+                 nbformat.v4.new_code_cell(f"assert {claim}")]
+        nb = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
         nbformat.write(nb, tmp_path / "nbs" / "canary.ipynb")
-        done = subprocess.run([tools / "nbdev_test", "--n_workers", "0"], cwd=tmp_path, capture_output=True, text=True)
+        done = run(tools / "nbdev_test", "--n_workers", "0", cwd=tmp_path)
         assert (done.returncode != 0) == bool(code), done.stdout + done.stderr
 
 
@@ -65,32 +91,41 @@ def test_slow_cells_are_skipped_by_flag(): assert settings["tst_flags"].split() 
 
 
 def third_party(path):
-    "Top-level names that a module imports, anywhere in it, without the standard library and itself."
+    "What a module imports, anywhere in it, without the standard library and itself."
     names = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import): names |= {alias.name.split(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.level == 0: names.add(node.module.split(".")[0])
+        if isinstance(node, ast.Import): names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0: names.add(node.module)
+    names = {name.split(".")[0] for name in names}
     return names - set(sys.stdlib_module_names) - {"discrete_score"}
 
 
 def test_every_import_is_a_declared_requirement():
-    declared = " ".join(settings[k] for k in ("requirements", "diffusion_requirements", "explorer_requirements", "cluster_requirements")).split()
+    declared = " ".join(settings[key] for key in EXTRAS).split()
     declared = {re.split(r"[<>=!~\[]", d)[0].lower().replace("-", "_") for d in declared}
-    provider = {"causallearn": "causal_learn", "sklearn": "scikit_learn", "IPython": "jupyterlab", "cycler": "matplotlib", "matplotlib_inline": "jupyterlab"}
+    provider = {"causallearn": "causal_learn", "sklearn": "scikit_learn", "IPython": "jupyterlab",
+                "cycler": "matplotlib", "matplotlib_inline": "jupyterlab"}
     used_if_installed = {"pyagrum"}
     for path in (root / "discrete_score").glob("*.py"):
-        for name in third_party(path) - used_if_installed: assert provider.get(name, name).lower() in declared, f"{path.name} imports {name}"
+        for name in third_party(path) - used_if_installed:
+            assert provider.get(name, name).lower() in declared, f"{path.name} imports {name}"
+
+
+def plain(name): return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def locked(name):
-    lines = [line for line in (root / name).read_text().splitlines() if line and not line.startswith("#")]
+    "Versions by package that a lock file holds."
+    lines = (root / name).read_text().splitlines()
+    lines = [line for line in lines if line and not line.startswith("#")]
     assert all("==" in line and "://" not in line for line in lines)
-    return {re.sub(r"[-_.]+", "-", line.split("==")[0]).lower(): line.split("==")[1] for line in lines}
+    return {plain(name): version for name, version in (line.split("==") for line in lines)}
 
 
 def test_environment_is_what_the_lock_says():
     lock = locked("requirements-dev.lock")
-    installed = {re.sub(r"[-_.]+", "-", d.metadata["Name"]).lower(): d.version.split("+")[0] for d in importlib.metadata.distributions()}
+    installed = {plain(package.metadata["Name"]): package.version.split("+")[0]
+                 for package in importlib.metadata.distributions()}
     missing = {name: version for name, version in lock.items() if installed.get(name) != version}
     assert not missing, f"not installed as locked: {missing}"
     core = locked("requirements.lock")
@@ -98,21 +133,25 @@ def test_environment_is_what_the_lock_says():
 
 
 def test_wheel_works_outside_the_source_tree(tmp_path):
-    "Build the wheel, install it into a clean environment that borrows only the dependencies, use it from elsewhere."
-    build = [sys.executable, "-m", "pip", "wheel", "-q", "-q", "--no-deps", "--no-build-isolation", "-w", tmp_path]
-    source = tmp_path / "source"
-    shutil.copytree(root, source, ignore=shutil.ignore_patterns(".venv*", ".git", "_docs", "_proc", "build", "*.egg-info", ".pytest_cache", ".hypothesis"))
-    subprocess.run([*build, source], check=True)
+    "The wheel works in a clean environment that borrows only the dependencies."
+    pip, source = ["-m", "pip", "-q", "-q"], tmp_path / "source"
+    left_out = (".venv*", ".git", "_docs", "_proc", "build", "*.egg-info", ".pytest_cache",
+                ".hypothesis", "tests", "nbs")
+    shutil.copytree(root, source, ignore=shutil.ignore_patterns(*left_out))
+    build = ["wheel", "--no-deps", "--no-build-isolation", "-w", tmp_path, source]
+    subprocess.run([sys.executable, *pip, *build], check=True)
     wheel, = tmp_path.glob("*.whl")
     shutil.rmtree(source)
     env = tmp_path / "clean"
-    venv.create(env, with_pip=True)
-    subprocess.run([env / "bin" / "python", "-m", "pip", "install", "-q", "-q", "--no-deps", wheel], check=True)
-    site = next(env.glob("lib/python*/site-packages"))
+    venv.create(env)
+    site, inside = next(env.glob("lib/python*/site-packages")), env / "bin" / "python"
+    install = ["--python", inside, "install", "--no-deps", wheel]
+    subprocess.run([sys.executable, *pip, *install], check=True)
     (site / "dependencies.pth").write_text(str(Path(nbformat.__file__).parent.parent) + "\n")
-    code = ("import json, discrete_score as ds; net = ds.load_network('earthquake'); df = net.sample(100, seed=0);"
+    code = ("import json, discrete_score as ds; net = ds.load_network('earthquake');"
+            "df = net.sample(100, seed=0);"
             "print(json.dumps([ds.__file__, ds.__version__, df.shape[1]]))")
-    done = subprocess.run([env / "bin" / "python", "-I", "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    done = run(inside, "-I", "-c", code, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     file, version, columns = json.loads(done.stdout)
     assert Path(file).is_relative_to(env) and version == settings["version"] and columns == 5

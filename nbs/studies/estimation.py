@@ -1,53 +1,61 @@
-"""How far is the closed-form estimator from exact conditionals? One row per dataset, appended as it is finished.
+"""How far is the closed-form estimator from exact conditionals?
 
-    python nbs/studies/estimation.py            # computes what is missing in results/estimation.csv
-    python nbs/studies/estimation.py --check 3  # computes three stored rows again and compares
-
-Settings and seeds are fixed here, before the first run; nothing was tuned on them.
+Settings and seeds were fixed before the first run; nothing was tuned on them. A row holds the
+error of V at the first step, and D_top of three orders: with exact conditionals, with the
+closed-form estimator, and of the columns sorted once by marginal randomness.
 """
-import argparse, sys
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 
-import discrete_score as ds
-from rows import append, stored
+from discrete_score.blanket import BlanketScore
+from discrete_score.data import as_table
+from discrete_score.graphs import d_top
+from discrete_score.measures import as_measure
+from discrete_score.networks import random_network
+from discrete_score.order import causal_order
+from discrete_score.score import ExactScore
+from discrete_score.studies import Study
 
-results = Path(__file__).parent / "results" / "estimation.csv"
-SEEDS, ROWS, MEASURE = range(20), 10_000, "kl_uniform"
-GRAPHS = {"ER": {"graph": "ER"}, "SF": {"graph": "SF", "hubs": "sinks"}, "SF sources": {"graph": "SF", "hubs": "sources"}}
-FIELDS = ["graph", "d", "degree", "seed", "edges", "v_error", "d_top_exact", "d_top_blanket", "d_top_marginal", "failure"]
-SETTINGS = [(graph, d, degree, seed) for d, degree, graph, seed in product((10, 20), (2, 4), GRAPHS, SEEDS)]
-
-
-def one(graph, d, degree, seed):
-    "One dataset: error of V at the first step, and D_top of both orders and of the trivial sort by marginal randomness."
-    net = ds.random_network(d, degree=degree, states=(3, 6), seed=seed, **GRAPHS[graph])
-    table = ds.as_table(net.sample(ROWS, seed=seed), unused="drop")
-    wrong = lambda order: int(ds.d_top(order, net.dag, names=net.names))
-    measure = ds.as_measure(MEASURE)
-    marginal = [table.names[j] for j in np.argsort([measure(p) for p in table.marginals()], kind="stable")]
-    blanket, exact = ds.BlanketScore().fit(table), ds.ExactScore(net).fit(table)
-    row = {"graph": graph, "d": d, "degree": degree, "seed": seed, "edges": int(net.dag.sum()), "d_top_marginal": wrong(marginal), "failure": ""}
-    row["v_error"] = round(float(np.abs(blanket.values(range(d), "entropy")[0] - exact.values(range(d), "entropy")[0]).mean()), 6)
-    row["d_top_blanket"] = wrong(ds.causal_order(blanket, table.names, MEASURE, seed=seed).order)
-    try: row["d_top_exact"] = wrong(ds.causal_order(exact, table.names, MEASURE, seed=seed).order)
-    except ValueError as error: row |= {"d_top_exact": "", "failure": str(error).split(";")[0]}
-    return row
+GRAPHS = {
+    "ER": {"graph": "ER"},
+    "SF": {"graph": "SF", "hubs": "sinks"},
+    "SF sources": {"graph": "SF", "hubs": "sources"},
+}
+MEASURE = "kl_uniform"
+KEY = "graph", "d", "degree", "seed"
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--check", type=int, metavar="N", help="compute N stored rows again")
-    args = parser.parse_args()
-    key = lambda row: (row["graph"], int(row["d"]), int(row["degree"]), int(row["seed"]))
-    if args.check:
-        rows = [row for row in stored(results) if int(row["d"]) == 10]
-        for k in np.random.default_rng(0).choice(len(rows), args.check, replace=False):
-            again = {name: str(value) for name, value in one(*key(rows[k])).items()}
-            if again != rows[k]: sys.exit(f"stored {rows[k]}\nagain  {again}")
-        print(f"{args.check} rows agree")
-    else:
-        done = {key(row) for row in stored(results)}
-        for setting in [s for s in SETTINGS if s not in done]: append(results, FIELDS, one(*setting))
+def rows(setting):
+    "One dataset."
+    graph, d, degree, seed = setting
+    net = random_network(d, degree=degree, states=(3, 6), seed=seed, **GRAPHS[graph])
+    table = as_table(net.sample(10_000, seed=seed), unused="drop")
+    blanket, exact = BlanketScore().fit(table), ExactScore(net).fit(table)
+    apart = [e.values(range(d), "entropy")[0] for e in (blanket, exact)]
+    randomness = [as_measure(MEASURE)(p) for p in table.marginals()]
+    marginal = [table.names[j] for j in np.argsort(randomness, kind="stable")]
+
+    def wrong(order): return int(d_top(order, net.dag, names=net.names))
+    def found(by): return wrong(causal_order(by, table.names, MEASURE, seed=seed).order)
+
+    row = {
+        "edges": int(net.dag.sum()),
+        "v_error": round(float(np.abs(apart[0] - apart[1]).mean()), 6),
+        "d_top_blanket": found(blanket),
+        "d_top_marginal": wrong(marginal),
+    }
+    try: yield row | {"d_top_exact": found(exact)}
+    except ValueError as error: yield row | {"failure": str(error).split(";")[0]}
+
+
+ESTIMATION = Study(
+    "estimation",
+    [(graph, d, degree, seed)
+     for d, degree, graph, seed in product((10, 20), (2, 4), GRAPHS, range(20))],
+    "how far is the closed-form estimator from exact conditionals?",
+    rows,
+    key=KEY,
+    columns=(*KEY, "edges", "v_error", "d_top_exact", "d_top_blanket", "d_top_marginal", "failure"),
+    measured=(),
+)

@@ -1,75 +1,88 @@
-"""Cost as ratios of one run: GES and the order search here against causal-learn's and (where installed) pyAgrum's, and the guided order search against the unguided one.
+"""Cost of the searches, as ratios of one run.
 
-    python nbs/studies/search.py          # Alarm and Sachs; causal-learn's GES takes about a minute with 1,000 rows
-    python nbs/studies/search.py large    # only causal-learn's GES on Alarm with 10,000 rows, for an hour of CPU time at most
-
-Writes results/search.csv. `times`: CPU time of `other` over that of `ours`; `nats`: how much more the network of `ours` scores in our engine.
-`note` says so if `other` was stopped at its limit; then `times` is a lower bound and `nats` is empty.
+GES and the order search here against causal-learn's and (where installed) pyAgrum's, and the guided
+order search against the unguided one. `times`: CPU time of `other` over that of `ours`; `nats`: how
+much more the network of `ours` scores in our engine. `note` says so if `other` was stopped at its
+limit; then `times` is a lower bound and `nats` is empty. causal-learn's GES takes about a minute on
+Alarm with 1,000 rows, its BOSS more than seven.
 """
-import importlib.util, signal, sys, time
-from pathlib import Path
+import importlib.util
+import signal
+import time
 
-import pandas as pd
-
-import discrete_score as ds
+from discrete_score.baselines import learn
+from discrete_score.blanket import BlanketScore
+from discrete_score.data import as_table
+from discrete_score.graphs import consistent_extension, from_causallearn
 from discrete_score.guide import EvidenceGuide, guided_order
+from discrete_score.networks import load_network
+from discrete_score.order import causal_order
+from discrete_score.scores import families_of
 from discrete_score.search import best_network, ges
+from discrete_score.studies import Study
 
+KEY = "network", "n", "score", "other"
+LIMIT = 3600  # Seconds of CPU time
 OURS = {"ges": ges, "best_network": best_network}
+SETTINGS = [("alarm", 10_000, "", "guided order")]
+if importlib.util.find_spec("pyagrum"):
+    SETTINGS += [("alarm", 10_000, "bdeu:10", f"pyAgrum {way}") for way in ("ghc", "miic")]
+SETTINGS += [("sachs", 1000, "bdeu:1", f"causal-learn {way}") for way in ("GES", "BOSS")]
+SETTINGS += [("alarm", n, "bdeu:1", "causal-learn GES") for n in (1000, 10_000)]
 
 
 def timed(run):
+    "What a function gives, and its seconds."
     start = time.process_time()
     return run(), time.process_time() - start
 
 
-def limited(run, seconds):
-    "The result of `run`, or None if it takes more than so many seconds of CPU time."
+def limited(run):
+    "The result of `run`, or None if it takes too long."
     def stop(*_): raise TimeoutError
     signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_PROF, LIMIT)
     try: return run()
     except TimeoutError: return None
     finally: signal.setitimer(signal.ITIMER_PROF, 0)
 
 
-def compared(name, n, score, others, limit=3600):
-    "One row per search of ours and of others on the same table."
-    table = ds.as_table(ds.load_network(name).sample(n, seed=500), unused="drop")
-    engine = ds.families_of(table, score)
-    ours = {k: timed(lambda: search(ds.families_of(table, score))) for k, search in OURS.items()}
-    for other, run in others.items():
-        dag, long = timed(lambda: limited(lambda: run(table), limit))
-        for k, (found, short) in ours.items():
-            yield {"network": name, "n": n, "score": score, "other": other, "ours": k, "times": round(long/short, 2), "nats": None if dag is None else round(found.score - engine.total(dag), 1),
-                   "note": "" if dag is not None else f"not finished after {limit} s"}
-
-
-def guided_cost():
-    "The guided order search against the unguided one, best of three."
-    table = ds.as_table(ds.load_network("alarm").sample(10_000, seed=500), unused="drop")
-    unguided = min(timed(lambda: ds.causal_order(ds.BlanketScore().fit(table), table.names, "entropy"))[1] for _ in range(3))
-    guided = min(timed(lambda: guided_order(ds.BlanketScore().fit(table), table.names, "entropy", EvidenceGuide().fit(table)))[1] for _ in range(3))
-    return {"network": "alarm", "n": 10_000, "score": "", "other": "guided order", "ours": "unguided order", "times": round(guided/unguided, 2)}
-
-
-def causallearn(search):
-    return lambda table: ds.consistent_extension(ds.from_causallearn(search(table.codes.astype(int), score_func="local_score_BDeu")))
-
-
-if __name__ == "__main__":
+def searched(table, other):
+    "The DAG that another package finds."
+    package, way = other.split()
+    if package == "pyAgrum": return learn(table, way).dag()
     from causallearn.search.PermutationBased.BOSS import boss
-    from causallearn.search.ScoreBased.GES import ges as theirs
-    path, their_ges = Path(__file__).parent / "results" / "search.csv", causallearn(lambda *a, **k: theirs(*a, **k)["G"])
-    large = list(compared("alarm", 10_000, "bdeu:1", {"causal-learn GES": their_ges}))
-    if sys.argv[1:] == ["large"]:
-        frame = pd.concat([pd.read_csv(path), pd.DataFrame(large)]).drop_duplicates(["network", "n", "score", "other", "ours"], keep="last")
-    else:
-        rows = [guided_cost()]
-        if importlib.util.find_spec("pyagrum"): rows += compared("alarm", 10_000, "bdeu:10", {f"pyAgrum {way}": lambda table, way=way: ds.learn(table, way).dag() for way in ("ghc", "miic")})
-        their_boss = causallearn(lambda *a, **k: boss(*a, verbose=False, **k))
-        rows += compared("sachs", 1000, "bdeu:1", {"causal-learn GES": their_ges, "causal-learn BOSS": their_boss})
-        rows += compared("alarm", 1000, "bdeu:1", {"causal-learn GES": their_ges})  # its BOSS takes more than seven minutes there
-        frame = pd.DataFrame(rows + large)
-    frame.to_csv(path, index=False)
-    print(frame.to_string(index=False))
+    from causallearn.search.ScoreBased.GES import ges as their_ges
+    how, codes = {"score_func": "local_score_BDeu"}, table.codes.astype(int)
+    found = boss(codes, verbose=False, **how) if way == "BOSS" else their_ges(codes, **how)["G"]
+    return consistent_extension(from_causallearn(found))
+
+
+def guided_cost(table):
+    "The guided order search over the unguided one, best of three."
+    def order(): return causal_order(BlanketScore().fit(table), table.names, "entropy")
+    def guided(): return guided_order(
+        BlanketScore().fit(table), table.names, "entropy", EvidenceGuide().fit(table))
+    long, short = (min(timed(run)[1] for _ in range(3)) for run in (guided, order))
+    return {"ours": "unguided order", "times": round(long/short, 2)}
+
+
+def rows(setting):
+    "One search of others, and two of ours on the same table."
+    name, n, score, other = setting
+    table = as_table(load_network(name).sample(n, seed=500), unused="drop")
+    if other == "guided order":
+        yield guided_cost(table)
+        return
+    ours = {k: timed(lambda: search(families_of(table, score))) for k, search in OURS.items()}
+    dag, long = timed(lambda: limited(lambda: searched(table, other)))
+    for name, (found, short) in ours.items():
+        row = {"ours": name, "times": round(long/short, 2)}
+        if dag is None: yield row | {"note": f"not finished after {LIMIT} s"}
+        else: yield row | {"nats": round(found.score - families_of(table, score).total(dag), 1)}
+
+
+SEARCH = Study(
+    "search", SETTINGS, "what do the searches cost, beside those of others?", rows,
+    key=KEY, columns=(*KEY, "ours", "times", "nats", "note"), measured=("times",),
+)
