@@ -10,10 +10,13 @@ import argparse
 import csv
 import json
 import os
+import signal
 import sys
+import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import Field, fields, replace
 from pathlib import Path
 import discrete_score as ds
@@ -660,6 +663,36 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("-o", "--out", metavar="FILE", help=out)
     return parser
 
+# %% ../nbs/43_cli.ipynb #538bce64
+_FRAGILE = {"importlib", "numba", "llvmlite"}
+
+
+def _is_fragile(frame) -> bool:
+    "Is a module being loaded or a kernel being compiled, in this frame or above it?"
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] in _FRAGILE: return True
+        frame = frame.f_back
+    return False
+
+# %% ../nbs/43_cli.ipynb #9a08cf2c
+@contextmanager
+def _patient() -> Iterator[None]:
+    "Let an interrupt inside the block wait while modules are loaded or kernels are compiled."
+    def stop(number, frame):
+        if not _is_fragile(frame): raise KeyboardInterrupt
+        signal.setitimer(signal.ITIMER_REAL, .05)
+
+    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    main = threading.current_thread() is threading.main_thread()
+    if not (usual and main and hasattr(signal, "setitimer")):
+        yield
+        return
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGALRM)}
+    try: yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in before.items(): signal.signal(number, handler)
+
 # %% ../nbs/43_cli.ipynb #d2ef9d41
 def main(
     argv: Sequence[str] | None = None,  # Arguments; those of the process by default
@@ -668,8 +701,9 @@ def main(
     with warnings.catch_warnings():
         warnings.showwarning = lambda said, *rest, **more: _note(f"note: {ds.words.tell(said)}")
         try:
-            args = _parser().parse_args(argv)
-            return args.run(args)
+            with _patient():
+                args = _parser().parse_args(argv)
+                return args.run(args)
         except KeyboardInterrupt:
             _note("interrupted")
             return 130

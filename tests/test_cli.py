@@ -188,6 +188,18 @@ def test_interrupt_by_signal(tmp_path):
     assert running.returncode == 130 and "Traceback" not in err and err.count("\n") == 1
 
 
+def test_an_interrupt_waits_for_imports(tmp_path, monkeypatch):
+    "Compiled libraries may abort when an exception meets them while they are loaded."
+    lines = "import signal, time", "signal.raise_signal(signal.SIGINT)", "time.sleep(.2)", "done = 1"
+    (tmp_path / "loads_slowly.py").write_text("\n".join(lines))
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(KeyboardInterrupt), cli._patient():
+        import loads_slowly
+        time.sleep(5)
+    assert loads_slowly.done and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with pytest.raises(KeyboardInterrupt), cli._patient(): signal.raise_signal(signal.SIGINT)
+
+
 def test_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     def full(*_): raise OSError("no space left on device")
 
