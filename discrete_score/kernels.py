@@ -10,7 +10,8 @@ __all__ = ['PLAN', 'RISING', 'LEFT_OUT', 'LIKELIHOOD', 'SET', 'N_SET', 'BRANCH',
            'count_family', 'family_sums', 'Trees', 'new_trees', 'enlarged', 'rank_branches', 'candidates_of',
            'add_node', 'ask', 'choose', 'set_shrunk', 'choose_all', 'Places', 'holds', 'look_around', 'value_places',
            'new_places', 'bar', 'move', 'improve', 'reach_all', 'Climb', 'find_legal', 'gain_of', 'best_move',
-           'take_move', 'distinct_rows', 'Lookup', 'find_key', 'own_weights', 'times_child', 'normalise']
+           'take_move', 'distinct_rows', 'Lookup', 'find_key', 'own_weights', 'times_child', 'normalise', 'add_stratum',
+           'strata_by_bits', 'strata_by_rows', 'test_pair']
 
 # %% ../nbs/98_kernels.ipynb #c279ec3e
 import math
@@ -829,3 +830,84 @@ def normalise(p, by_sum):
         by = 0.
         for s in range(p.shape[1]): by = by + p[i, s] if by_sum else max(by, p[i, s])
         for s in range(p.shape[1]): p[i, s] /= by
+
+# %% ../nbs/98_kernels.ipynb #0a547971
+@kernel
+def add_stratum(table, across, down, seen, sums):
+    "Add the counts `table[r, c]` of a stratum to `sums`: statistic, mean, variance, rows less one."
+    (r, c), n, a, b = table.shape, 0, 0, 0
+    across[:] = 0
+    down[:] = 0
+    for x in range(r):
+        for y in range(c):
+            across[x] += table[x, y]
+            down[y] += table[x, y]
+    for x in range(r):
+        a += across[x] > 0
+        n += across[x]
+    for y in range(c): b += down[y] > 0
+    if a < 2 or b < 2: return
+    square = one = two = 0.
+    for x in range(r):
+        if across[x] == 0: continue
+        one += n / across[x]
+        seen[x] = 1
+        for y in range(c):
+            if table[x, y] > 0: square += table[x, y] * table[x, y] / across[x] / down[y]
+    for y in range(c):
+        if down[y] == 0: continue
+        two += n / down[y]
+        seen[r + y] = 1
+    v1, w1 = (a - 1) * (n - a) / (n - 1), (one - a * a) / max(n - 2, 1)
+    v2, w2 = (b - 1) * (n - b) / (n - 1), (two - b * b) / max(n - 2, 1)
+    sums[0] += n * (square - 1)
+    sums[1] += n / (n - 1) * (a - 1) * (b - 1)
+    sums[2] += n * n / (n - 1) * w1 * w2
+    if n > 3: sums[2] += 2 * n / (n - 3) * (v1 - w1) * (v2 - w2)
+    sums[3] += n - 1
+
+# %% ../nbs/98_kernels.ipynb #eb6e71d4
+@kernel
+def strata_by_bits(data, i, k, given, sums):
+    "Add all strata of a test, counted by bitsets."
+    r, c = data.n_states[i], data.n_states[k]
+    cells = cells_of(data, i, given)
+    sizes, m, flat = sizes_of(cells), len(cells) // r, np.empty(r * c, np.int64)
+    across, down = np.empty(r, np.int64), np.empty(c, np.int64)
+    seen = np.zeros(r + c, np.int64)
+    for s in range(m):
+        for x in range(r):
+            at = x * m + s
+            cut(cells[at], sizes[at], data.bits, data.first[k], c, flat, x * c, 1)
+        add_stratum(flat.reshape((r, c)), across, down, seen, sums)
+    sums[4] = (seen[:r].sum() - 1) * (seen[r:].sum() - 1)
+
+# %% ../nbs/98_kernels.ipynb #61432011
+@kernel
+def strata_by_rows(data, i, k, given, sums):
+    "Add all strata of a test, from rows sorted by stratum and by the state of `i`."
+    n, r, c, weights = data.columns.shape[1], data.n_states[i], data.n_states[k], data.weights
+    code, m = codes_of(data, given, 4 * n + 1024)
+    rows, start = piles_of(data, code, m, i)
+    across, down = np.empty(r, np.int64), np.empty(c, np.int64)
+    seen, table, column = np.zeros(r + c, np.int64), np.zeros((r, c), np.int64), data.columns[k]
+    for s in range(m):
+        if start[s * r] == start[s * r + r]: continue
+        table[:] = 0
+        for x in range(r):
+            for z in range(start[s * r + x], start[s * r + x + 1]):
+                table[x, column[rows[z]]] += weights[rows[z]] if weights.size else 1
+        add_stratum(table, across, down, seen, sums)
+    sums[4] = (seen[:r].sum() - 1) * (seen[r:].sum() - 1)
+
+# %% ../nbs/98_kernels.ipynb #d50e55a1
+@kernel
+def test_pair(data, i, k, sets, sizes, sums):
+    "Test columns `i` and `k` given every set: `sums[test, 5]`, the last the degrees of freedom."
+    n, words = data.columns.shape[1], data.bits.shape[1]
+    for q in range(len(sets)):
+        given = sets[q, :sizes[q]]
+        cells = data.n_states[i] * data.n_states[k] * size_of(data, given)
+        small = words > 0 and cells * words * data.plan[2] < n
+        if small: strata_by_bits(data, i, k, given, sums[q])
+        else: strata_by_rows(data, i, k, given, sums[q])

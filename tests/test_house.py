@@ -18,7 +18,7 @@ FLOORS = [
     ["measures"], ["dirichlet"],
     ["counts"], ["scores"], ["search"], ["regression"],
     ["score"], ["blanket"], ["ctmc"], ["hollow"], ["diffusion"],
-    ["order"], ["tests"], ["triples"], ["guide"], ["diagnosis"],
+    ["order"], ["tests"], ["triples"], ["guide"], ["diagnosis"], ["belief"],
     ["baselines"], ["dag"],
     ["result"], ["discover"],
     ["words"], ["figures"], ["report"], ["cli"], ["explorer"],
