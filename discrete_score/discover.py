@@ -481,26 +481,31 @@ def load(self: _Keeper, table: Table, method: str, seed: int) -> Bootstrap | Non
 def diagnose(
     self: DiscreteScore,
     X: pd.DataFrame | np.ndarray | Table | None = None,  # A table; the fitted one if None
-    max_in_degree: int = 3,  # Parents that a column has at most, as far as is known
+    max_in_degree: int | None = None,  # Parents that a column has at most, if that is known
     *,
     sample_weight: str | np.ndarray | None = None,  # How often each row was seen
     **options,  # Further options of `diagnose`: `test`, `alpha`, `n_samples`
 ) -> Diagnosis:
-    "In-degrees that the order implies, and its evidence against the best order."
+    "What the data say against the order, and against what was stated."
     self._check_complete("{left} columns are still to be placed; let the search end before a "
                          "diagnosis.")
     table = self._table(X, sample_weight)
-    return diagnose_order(table, self.order_, max_in_degree, guide=self._judge(table),
-                          seed=self.seed, **options)
+    known = self.result_.stated() if tuple(table.names) == tuple(self.result_.names) else None
+    free, bound = self._judges(table)
+    found = diagnose_order(table, self.order_, max_in_degree, knowledge=known, guide=free,
+                           bound=bound, seed=self.seed, **options)
+    return replace(found, credibility=self.credibility_)
 
 # %% ../nbs/33_discover.ipynb #f1a4bdf9
 @patch
-def _judge(self: DiscreteScore, table: Table) -> EvidenceGuide | None:
-    "The guide of the search, if it may judge an order of this table without any knowledge."
-    if as_knowledge(self.knowledge) or not self.result_.holds(table): return None
-    try: guide = self.guide_
-    except Absent: return None
-    return guide if isinstance(guide, EvidenceGuide) else None
+def _judges(self: DiscreteScore, table: Table) -> tuple[EvidenceGuide | None, EvidenceGuide | None]:
+    "The guide without any knowledge and the one of the search; None where there is none."
+    if not self.result_.holds(table): return None, None
+    try: bound = self.guide_
+    except Absent: return None, None
+    if not isinstance(bound, EvidenceGuide): return None, None
+    if not as_knowledge(self.knowledge): return bound, bound
+    return make_guide(self.guide, table, None, seed=self.seed), bound
 
 # %% ../nbs/33_discover.ipynb #56e07d00
 @patch
