@@ -642,7 +642,10 @@ def load_dag(
 def _repr_markdown_(self: DagResult):
     found, parts = self.frame(), []
     head = f"**{len(found)} edges** among {len(self.names)} columns: {self.way}."
-    for mark, rows in found.fillna({"mark": ""}).groupby("mark", sort=False):
+    found = found.fillna({"mark": ""})
+    for mark in ("", *MARKS):
+        rows = found[found["mark"] == mark]
+        if not len(rows): continue
         sign = "–" if mark == "open" else "→"
         shown = [f"{a} {sign} {b}" for a, b in zip(rows["from"][:12], rows["to"])]
         more = f" and {len(rows) - 12} more" if len(rows) > 12 else ""

@@ -558,7 +558,7 @@ def dag(
     found = self._own_graph(X, sample_weight)
     if asked is not None:
         table = self._same_table(X, sample_weight)
-        found = dag_from_order(table, self.order_, knowledge=self.result_.held(), **asked)
+        found = dag_from_order(table, self.order_, knowledge=self.result_.directed(), **asked)
         found = replace(found, marks=self.result_.marks_of(found.dag))
     if bootstrap:
         table = self._same_table(X, sample_weight)

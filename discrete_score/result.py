@@ -15,6 +15,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 import numpy as np
 import pandas as pd
+from scipy.sparse.csgraph import connected_components
 from .base import Phrase, Problem, patch, read_phrase
 from .dag import DagResult
 from .data import Schema, Table
@@ -122,8 +123,10 @@ def stated(self: Result) -> np.ndarray:  # Bool array: `[i, j]`: i was said to c
 # %% ../nbs/32_result.ipynb #397a63c7
 @patch
 def held(self: Result) -> np.ndarray:  # Bool array: `[i, j]`: i has to come before j
-    "What was stated and what is compelled, with all that follows from both."
-    return reachable(self.stated() | self.partial_order)
+    "What was stated and what is compelled, with all that follows; where both clash, the first."
+    stated = self.stated()
+    _, group = connected_components(stated | self.partial_order, connection="strong")
+    return reachable(stated | (self.partial_order & (group[:, None] != group)))
 
 # %% ../nbs/32_result.ipynb #d334ed6f
 @patch
@@ -198,6 +201,14 @@ def marks_of(
         known = "known" if stated[i, j] else "compelled" if held[i, j] else "open"
         found[pair] = own.get(pair, known)
     return found
+
+# %% ../nbs/32_result.ipynb #64eae4c3
+@patch
+def directed(self: Result) -> np.ndarray:  # Bool array: `[i, j]`: i comes before j
+    "What is stated, compelled or voted, with all that follows."
+    if self.edges is None: return self.held()
+    voted = arrows(self.edges[self.edges["mark"] == "voted"], self.names)
+    return reachable(self.held() | voted)
 
 # %% ../nbs/32_result.ipynb #e9c3724b
 @patch

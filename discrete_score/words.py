@@ -238,7 +238,7 @@ def stated(
     text = ("You stated the order of {pairs} of {total} pairs of columns; every graph and every "
             "order here obeys, and the data were not asked.")
     facts = dict(pairs=int(known.sum()), total=count_pairs(result.names))
-    return Statement(Phrase(text, **facts), items=items)
+    return Statement(Phrase(text, **facts), items=items, quiet=True)
 
 # %% ../nbs/40_words.ipynb #a905cec8
 def compelled(
