@@ -124,9 +124,11 @@ def stated(self: Result) -> np.ndarray:  # Bool array: `[i, j]`: i was said to c
 @patch
 def held(self: Result) -> np.ndarray:  # Bool array: `[i, j]`: i has to come before j
     "What was stated and what is compelled, with all that follows; where both clash, the first."
-    stated = self.stated()
-    _, group = connected_components(stated | self.partial_order, connection="strong")
-    return reachable(stated | (self.partial_order & (group[:, None] != group)))
+    stated, place = self.stated(), {name: k for k, name in enumerate(self.order)}
+    at = np.array([place.get(name, -1) for name in self.names])
+    firm = self.partial_order & ~(at[:, None] > at)
+    _, group = connected_components(stated | firm, connection="strong")
+    return reachable(stated | (firm & (group[:, None] != group)))
 
 # %% ../nbs/32_result.ipynb #d334ed6f
 @patch
