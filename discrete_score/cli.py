@@ -107,9 +107,14 @@ def _model(args, estimator="blanket") -> "ds.DiscreteScore":
     "The search that the options describe; not fitted."
     given = _given(args, ds.words.Method) | {"estimator": estimator, "seed": args.seed}
     if given.get("guide") == "none": given["guide"] = None
+    return ds.DiscreteScore(**given, knowledge=_known(args))
+
+# %% ../nbs/43_cli.ipynb #a78b5aec
+def _known(args) -> dict | None:
+    "What was stated about the order; None if nothing was."
     known = _given(args, ds.order.Knowledge)
     if "before" in known: known["before"] = list(map(tuple, known["before"]))
-    return ds.DiscreteScore(**given, knowledge=known or None)
+    return known or None
 
 # %% ../nbs/43_cli.ipynb #caaf1393
 _TRAINING = ("mode", "settings", "epochs", "batch_size", "device", "checkpoint", "checkpoint_every")
@@ -194,11 +199,10 @@ def _order(args) -> int:
 
 # %% ../nbs/43_cli.ipynb #f0b19da1
 def _show_order(result) -> list[str]:
-    "The order as lines, and how much of it to believe."
-    rows = ds.words.places(result)
-    table = ds.words.Rows(rows.head[:5], [row[:5] for row in rows.cells], (0, 2, 3))
+    "How much to believe, and then one order as lines."
     said = [line for verdict in ds.words.believed(result) for line in ds.words.lines(verdict)]
-    return [*ds.words.row_lines(table), *([""] if said else []), *said]
+    order = ds.words.lines(ds.words.one_order(result, chain=False), most=len(result.names))
+    return [*said, *([""] if said else []), *order]
 
 # %% ../nbs/43_cli.ipynb #75f8ea02
 def _in_shell(sentence: str) -> str: return ds.base.Phrase(sentence).say(ds.words.shell)
@@ -287,7 +291,7 @@ def _stability(args, model) -> int:
         how = f"; the same command goes on from {path}" if path and path.exists() else ""
         _note(f"interrupted while the search was repeated on half-samples{how}")
         return 130
-    _say("", *ds.words.lines(ds.words.toss_ups(found), most=20))
+    _say("", *ds.words.lines(ds.words.toss_ups(found, model.result_), most=20))
     return 0
 
 # %% ../nbs/43_cli.ipynb #6965aaec
@@ -399,28 +403,30 @@ def _add_report(parser) -> None:
     parser.add_argument("--title", default="What comes before what", help="heading of the page")
 
 # %% ../nbs/43_cli.ipynb #85c8eaf8
-def _read_order(path: str) -> list[str]:
-    "The order in a JSON file: a result, the truth that `simulate` writes, or a list of names."
+def _read_order(path: str) -> tuple[list[str], dict | None]:
+    "Order and knowledge in a JSON file: a result, what `simulate` writes, or a list of names."
     text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
     hint = "pass a result of `discrete-score order --out`, or a list of column names"
     try: content = json.loads(text)
     except ValueError as error:
         raise ValueError(f"--order {path} is not JSON ({error}); {hint}") from None
-    order = content.get("order") if isinstance(content, dict) else content
+    about = content if isinstance(content, dict) else {"order": content}
+    order, settings = about.get("order"), about.get("settings")
     if not isinstance(order, list) or not order:
         raise ValueError(f"--order {path} holds no order; {hint}")
-    return list(map(str, order))
+    known = settings.get("knowledge") if isinstance(settings, dict) else None
+    return list(map(str, order)), known
 
 # %% ../nbs/43_cli.ipynb #30519114
 def _diagnose(args) -> int:
-    "Hold an order against a file."
+    "Hold an order, and what was stated, against a file."
     if args.out: _check_target(args.out, args.data)
     if args.data == args.order == "-":
         raise ValueError("the table and the order cannot both come from standard input; "
                          "put one into a file")
-    order, options = _read_order(args.order), dict(test=args.test, alpha=args.alpha, seed=args.seed)
-    found = ds.diagnose(_reading(args).table(args.data), order, args.max_in_degree,
-                        n_samples=args.samples, **options)
+    (order, known), options = _read_order(args.order), dict(test=args.test, alpha=args.alpha)
+    options |= {"knowledge": _known(args) or known, "n_samples": args.samples, "seed": args.seed}
+    found = ds.diagnose(_reading(args).table(args.data), order, args.max_in_degree, **options)
     print(found.verdict, *found.reasons(), sep="\n- ")
     if args.out: ds.files.write_json(found.to_dict(), args.out)
     return int(found.verdict == "violated")
@@ -432,8 +438,9 @@ def _add_diagnose(parser) -> None:
     known = ds.tests.TESTS.words("screened")
     parser.add_argument("--order", required=True, metavar="FILE", help="JSON: a result of `order`, "
                         "or a list of column names, roots first; - reads standard input")
-    parser.add_argument("--max-in-degree", type=_count, default=3, metavar="K",
-                        help="parents that a column has at most, as far as is known (default: 3)")
+    _add_fields(parser, *fields(ds.order.Knowledge))
+    parser.add_argument("--max-in-degree", type=_count, metavar="K",
+                        help="parents that a column has at most, for the paper's rule")
     parser.add_argument("--test", default="screened", help=f"independence test: {known}")
     parser.add_argument("--alpha", type=float, default=.01,
                         help="level of each test (default: 0.01)")
@@ -444,24 +451,30 @@ def _add_diagnose(parser) -> None:
 def _dag(args) -> int:
     "Find the graph of a file."
     _check_graph_targets(args)
-    table, graph = _reading(args).table(args.data), None
-    options = dict(base=args.base, strategy=args.strategy, inside=args.inside)
-    options["max_parents"] = args.max_parents
+    table = _reading(args).table(args.data)
     if args.order:
-        graph, judges = _graph_along(table, _read_order(args.order), args, options), None
+        graph = _graph_along(table, _read_order(args.order)[0], args)
         for note in table.notes: _note(f"note: {_in_shell(note)}")
     else:
         model = _model(args).fit(table, callback=_Progress(table.d))
-        graph = model.dag(bootstrap=args.bootstrap, n_jobs=args.jobs, **options)
-        judges = ds.words.directed_by(model.result_)
+        options = dict(bootstrap=args.bootstrap, n_jobs=args.jobs)
+        graph = model.dag(args.base, args.strategy, **options, **_graph_options(args))
         _remark(model.result_)
-    _say(*_show_graph(graph, judges))
+    _say(*_show_graph(graph))
     return _write_graph(graph, args)
 
+# %% ../nbs/43_cli.ipynb #b0d74e1a
+def _graph_options(args) -> dict:
+    "Options of SCORE+[X] that were typed."
+    more = {} if args.max_parents is None else {"max_parents": args.max_parents}
+    return more | ({"inside": True} if args.inside else {})
+
 # %% ../nbs/43_cli.ipynb #69f9c210
-def _graph_along(table, order: list[str], args, options: dict) -> "ds.dag.DagResult":
+def _graph_along(table, order: list[str], args) -> "ds.dag.DagResult":
     "The graph along an order that is given."
-    search = lambda part: ds.dag_from_order(part, order, seed=args.seed, **options)
+    options = dict(base=args.base or "ges", strategy=args.strategy or "insert", seed=args.seed)
+    options |= _graph_options(args) | {"knowledge": _known(args)}
+    search = lambda part: ds.dag_from_order(part, order, **options)
     graph = search(table)
     if not args.bootstrap: return graph
     sure = ds.dag.edge_confidence(search, table, args.bootstrap, seed=args.seed)
@@ -472,24 +485,17 @@ def _check_graph_targets(args) -> None:
     "Find out before the search whether its result can be written, and the options go together."
     for path in filter(None, (args.out, args.dot, args.png)): _check_target(path, args.data)
     _check_picture("--png", args.png)
-    if args.inside and args.strategy != "prune":
-        raise ValueError(f"--inside belongs to --strategy prune; got --strategy {args.strategy}")
-    scored = ds.baselines.BASELINES.find(args.base).has_score
-    if args.strategy == "insert" and not scored:
+    strategy = args.strategy or "insert"
+    if args.inside and strategy != "prune":
+        raise ValueError(f"--inside belongs to --strategy prune; got --strategy {strategy}")
+    scored = ds.baselines.BASELINES.find(args.base or "ges").has_score
+    if strategy == "insert" and not scored:
         raise ValueError(f"{args.base} has no score to insert edges by; use --strategy prune")
 
 # %% ../nbs/43_cli.ipynb #829e7427
-def _show_graph(graph, judges=None) -> list[str]:
-    "The edges as lines, tails in the order of the columns, and how they were found."
-    place = {name: k for k, name in enumerate(graph.order)}
-    at = {name: k for k, name in enumerate(graph.names)}
-    edges = sorted(graph.edges, key=lambda edge: (place[edge[0]], place[edge[1]]))
-    head, rows = ["from", "", "to"], [[a, "->", b] for a, b in edges]
-    for name, values, form in (("share", graph.confidence, ".2f"), ("directed by", judges, "")):
-        if values is None: continue
-        head.append(name)
-        for row, (a, b) in zip(rows, edges): row.append(format(values[at[a], at[b]], form))
-    return [*ds.words.row_lines(ds.words.Rows(head, rows)), "", repr(graph)]
+def _show_graph(graph) -> list[str]:
+    "How the graph was found, what its marks mean, and its edges as lines."
+    return ds.words.lines(ds.words.graph_edges(graph, ("->", "--")), most=len(graph.names)**2)
 
 # %% ../nbs/43_cli.ipynb #21460dd7
 def _write_graph(graph, args) -> int:
@@ -507,10 +513,12 @@ def _add_dag(parser) -> None:
     known = ds.baselines.BASELINES.words("ges")
     parser.add_argument("--order", metavar="FILE", help="JSON file with the order, for example of "
                         "`order --out`; without it the order is found first")
-    parser.add_argument("--base", default="ges", help=f"structure learner: {known}")
-    parser.add_argument("--strategy", choices=["insert", "prune", "parents"], default="insert",
-                        help="insert edges from predecessors, prune what goes against the order, "
-                        "or choose parents among predecessors without a learner (default: insert)")
+    parser.add_argument("--base", help="SCORE+[X] with this structure learner instead of the "
+                        f"result's own graph: {known}")
+    parser.add_argument("--strategy", choices=["insert", "prune", "parents"],
+                        help="SCORE+[X] instead of the result's own graph: insert edges from "
+                        "predecessors (default with --base), prune what goes against the order, "
+                        "or choose parents among predecessors without a learner")
     parser.add_argument("--inside", action="store_true", help="with --strategy prune: constrain "
                         "the learner's search instead of cutting its result")
     parser.add_argument("--max-parents", type=_count,
@@ -633,8 +641,9 @@ _COMMANDS = {  # Name: what runs it, its options, what it does, what --out write
              "print it beside the truth.", "write the result as JSON"),
     "order": (_order, lambda parser: [add(parser) for add in (_add_table, _add_search, _add_order)],
               "Find the causal order of the columns of a file.", "write the result as JSON"),
-    "dag": (_dag, _add_dag, "Find the causal graph of the columns of a file: an order, and a "
-            "structure learner that follows it.", "write the graph as JSON"),
+    "dag": (_dag, _add_dag, "Find the causal graph of the columns of a file: the graph of the "
+            "result or, with --base or --strategy, an order and a structure learner that "
+            "follows it.", "write the graph as JSON"),
     "report": (_report, _add_report, "Find the causal order of the columns of a file and write a "
                "self-contained HTML page about it.", "HTML file to write (default: report.html)"),
     "simulate": (_simulate, _add_simulate, "Draw a table from a random or classic network.",

@@ -481,26 +481,31 @@ def load(self: _Keeper, table: Table, method: str, seed: int) -> Bootstrap | Non
 def diagnose(
     self: DiscreteScore,
     X: pd.DataFrame | np.ndarray | Table | None = None,  # A table; the fitted one if None
-    max_in_degree: int = 3,  # Parents that a column has at most, as far as is known
+    max_in_degree: int | None = None,  # Parents that a column has at most, if that is known
     *,
     sample_weight: str | np.ndarray | None = None,  # How often each row was seen
     **options,  # Further options of `diagnose`: `test`, `alpha`, `n_samples`
 ) -> Diagnosis:
-    "In-degrees that the order implies, and its evidence against the best order."
+    "What the data say against the order, and against what was stated."
     self._check_complete("{left} columns are still to be placed; let the search end before a "
                          "diagnosis.")
     table = self._table(X, sample_weight)
-    return diagnose_order(table, self.order_, max_in_degree, guide=self._judge(table),
-                          seed=self.seed, **options)
+    known = self.result_.stated() if tuple(table.names) == tuple(self.result_.names) else None
+    free, bound = self._judges(table)
+    found = diagnose_order(table, self.order_, max_in_degree, knowledge=known, guide=free,
+                           bound=bound, seed=self.seed, **options)
+    return replace(found, credibility=self.credibility_)
 
 # %% ../nbs/33_discover.ipynb #f1a4bdf9
 @patch
-def _judge(self: DiscreteScore, table: Table) -> EvidenceGuide | None:
-    "The guide of the search, if it may judge an order of this table without any knowledge."
-    if as_knowledge(self.knowledge) or not self.result_.holds(table): return None
-    try: guide = self.guide_
-    except Absent: return None
-    return guide if isinstance(guide, EvidenceGuide) else None
+def _judges(self: DiscreteScore, table: Table) -> tuple[EvidenceGuide | None, EvidenceGuide | None]:
+    "The guide without any knowledge and the one of the search; None where there is none."
+    if not self.result_.holds(table): return None, None
+    try: bound = self.guide_
+    except Absent: return None, None
+    if not isinstance(bound, EvidenceGuide): return None, None
+    if not as_knowledge(self.knowledge): return bound, bound
+    return make_guide(self.guide, table, None, seed=self.seed), bound
 
 # %% ../nbs/33_discover.ipynb #56e07d00
 @patch
@@ -519,42 +524,76 @@ def _check_complete(self: DiscreteScore, text: str) -> None:
 
 # %% ../nbs/33_discover.ipynb #d3cb17e7
 class _Graph:
-    "Order and graph of a table under given settings; an object, so that processes can receive it."
-    def __init__(self, model: DiscreteScore, options: Mapping):
-        self.search, self.options = _Search(model), dict(options)
-    def __call__(self, table: Table) -> DagResult:
-        return dag_from_order(table, self.search(table), **self.options)
+    "The graph of a table under given settings; an object, so that processes can receive it."
+    def __init__(self, model: DiscreteScore, options: Mapping | None):
+        self.settings, self.options = model.get_params(deep=False), options
+
+    def __call__(self, table: Table) -> np.ndarray:
+        model = DiscreteScore(**self.settings)
+        plan = _Plan(model)
+        found = plan.search(table)
+        if self.options is not None:
+            options = dict(self.options) | {"knowledge": found.known}
+            return dag_from_order(table, found.search.order, **options).dag
+        settings, _ = model.settings(table.names)
+        return make_result(found.search, table, settings=settings, guide=found.guide,
+                           alone=plan.alone(found)).graph
 
 # %% ../nbs/33_discover.ipynb #eead9b21
 @patch
 def dag(
     self: DiscreteScore,
-    base: str = "ges",  # Structure learner, see `30_baselines`
-    strategy: str = "insert",  # What the order does: "insert", "prune" or "parents"
+    base: str | None = None,  # Structure learner of SCORE+[X], see `30_baselines`
+    strategy: str | None = None,  # Of SCORE+[X]: "insert", "prune" or "parents"
     *,
     X: pd.DataFrame | np.ndarray | Table | None = None,  # The table, if the result has no rows
     sample_weight: str | np.ndarray | None = None,  # How often each row of `X` was seen
-    bootstrap: int = 0,  # Half-samples on which order and graph are found anew
+    bootstrap: int = 0,  # Half-samples on which the graph is found anew
     n_jobs: int = 1,  # Processes for `bootstrap`, as in joblib
     **options,  # Of `dag_from_order`, and of the learner
 ) -> DagResult:  # Also kept as `dag_`
-    "The graph that the order and a structure learner give together."
-    table = self._same_table(X, sample_weight)
-    options = {"base": base, "strategy": strategy, "seed": self.seed} | options
-    found = dag_from_order(table, self.order_, **options)
+    "The graph of the result; with a learner or a strategy, the paper's SCORE+[X]."
+    self._check_complete(_NOT_COMPLETE)
+    asked = self._asked(base, strategy, options)
+    found = self._own_graph(X, sample_weight)
+    if asked is not None:
+        table = self._same_table(X, sample_weight)
+        found = dag_from_order(table, self.order_, knowledge=self.result_.directed(), **asked)
+        found = replace(found, marks=self.result_.marks_of(found.dag))
     if bootstrap:
-        again = _Graph(self, options)
-        sure = edge_confidence(again, table, bootstrap, n_jobs=n_jobs, seed=self.seed)
+        table = self._same_table(X, sample_weight)
+        options = dict(n_jobs=n_jobs, seed=self.seed)
+        sure = edge_confidence(_Graph(self, asked), table, bootstrap, **options)
         found = replace(found, confidence=sure.shares)
     self.dag_ = found
     return found
 
+# %% ../nbs/33_discover.ipynb #55e9c95d
+@patch
+def _asked(self: DiscreteScore, base, strategy, options: Mapping) -> dict | None:
+    "What SCORE+[X] is asked for; None if the result has a graph and nothing else is wanted."
+    if base is None and strategy is None and not options:
+        if self.result_.edges is not None: return None
+        strategy = "parents"
+    return {"base": base or "ges", "strategy": strategy or "insert", "seed": self.seed} | options
+
+# %% ../nbs/33_discover.ipynb #79b2564b
+@patch
+def _own_graph(self: DiscreteScore, X, sample_weight) -> DagResult | None:
+    "The graph of the result, with the rows of `X` if these are given."
+    found = self.result_.dag()
+    if found is None or X is None: return found
+    return replace(found, table=self._same_table(X, sample_weight))
+
 # %% ../nbs/33_discover.ipynb #dcb0b304
+_NOT_COMPLETE = ("the order is not complete: {placed} of {all} columns are placed. Go on with "
+                 "`fit(..., resume=...)`.")
+
+
 @patch
 def _same_table(self: DiscreteScore, X, sample_weight) -> Table:
     "The table of the order: the one that was fitted, or `X` if it is the same."
-    self._check_complete("the order is not complete: {placed} of {all} columns are placed. Go on "
-                         "with `fit(..., resume=...)`.")
+    self._check_complete(_NOT_COMPLETE)
     table = self._table(X, sample_weight)
     if X is None or self.result_.holds(table): return table
     raise Problem("{X} is not the table that this order was found on (other rows, columns or "

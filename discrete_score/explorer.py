@@ -27,8 +27,8 @@ from .networks import load_network, network_names
 from .order import Step
 from .report import draw_png, python_code, write_report
 from .tests import TESTS
-from .words import Method, against, compelled, describe, form, page, remarks
-from .words import tell, vote, written
+from .words import Method, against, compelled, describe, form, graph_edges, one_order
+from .words import page, remarks, stated, tell, vote, written
 try: import ipywidgets as widgets
 except ImportError as error:
     raise ImportError("the explorer needs ipywidgets: "
@@ -158,12 +158,13 @@ def graph_so_far(
     removals: int,  # How many removals to take into account
     table: Table | None = None,  # The table; needed if the search had no guide
 ) -> np.ndarray:  # Bool array, `dag[i, j]`: i -> j
-    "Arrows into the columns that the first `removals` steps removed."
-    guide, result = model.guide_, model.result_
-    table = result.table if table is None else table
-    if guide is None: guide = EvidenceGuide(seed=model.seed).fit(table)
-    first = [name for name in _start_order(guide) if name not in result.removed]
+    "Edges into the columns that the first `removals` steps removed."
+    result = model.result_
     late = np.isin(list(result.names), result.removed[:removals])
+    if result.graph is not None: return result.graph & late[None, :]
+    guide, table = model.guide_, result.table if table is None else table
+    if guide is None: guide = EvidenceGuide(seed=model.seed).fit(table, result.stated())
+    first = [name for name in _start_order(guide) if name not in result.removed]
     return guide.graph([*first, *result.order]) & late[None, :]
 
 # %% ../nbs/44_explorer.ipynb #efe12a05
@@ -171,11 +172,12 @@ def draw_graph(
     search: Search,  # A search that has ended
     removals: int,  # How many removals to take into account
 ):  # The axes
-    "The graph so far as a picture."
+    "The graph so far as a picture, with the marks of the result."
     result, title = search.model.result_, f"The graph so far, removals made: {removals}"
     first = [name for name in result.names if name not in result.order]
     dag = graph_so_far(search.model, removals, search.table)
-    return plot_dag(dag, list(result.names), order=[*first, *result.order], title=title)
+    marks, order = result.marks_of(dag), [*first, *result.order]
+    return plot_dag(dag, list(result.names), order=order, marks=marks, title=title)
 
 # %% ../nbs/44_explorer.ipynb #86bcb52c
 def draw_comparison(
@@ -256,8 +258,10 @@ class Explorer:
 
     def __repr__(self):
         ended = self.search is not None and self.search.model is not None
-        order = " → ".join(map(str, self.search.model.order_)) if ended else "nothing run yet"
-        return f"Explorer({order})"
+        return f"Explorer({one_order(self.search.model.result_).headline if ended else _IDLE})"
+
+
+_IDLE = "nothing run yet"
 
 # %% ../nbs/44_explorer.ipynb #2cbe5cdd
 _LOCK = threading.Lock()
@@ -541,7 +545,7 @@ def _on_end(self: Explorer, search: Search) -> None:
     if not failed: self._show_result()
 
 # %% ../nbs/44_explorer.ipynb #e83c5bcf
-_TABS = ("Step by step", "Order", "Elimination", "Compare", "Diagnosis", "Graph", "Export")
+_TABS = ("Step by step", "Graph", "Order", "Elimination", "Compare", "Diagnosis", "Export")
 
 
 @patch
@@ -550,9 +554,9 @@ def _result_panel(self: Explorer, folder: str) -> None:
     self.headline, self.order_image, self.elimination_image = widgets.HTML(), _hidden(), _hidden()
     self.compare_note = widgets.HTML("choose a second measure and run again")
     self.compare_image = _hidden()
-    pages = [self._step_page(), [self.headline, self.order_image], [self.elimination_image],
-             [self.compare_note, self.compare_image], self._diagnosis_page(), self._graph_page(),
-             self._export_page(folder)]
+    pages = [self._step_page(), self._graph_page(), [self.headline, self.order_image],
+             [self.elimination_image], [self.compare_note, self.compare_image],
+             self._diagnosis_page(), self._export_page(folder)]
     self.tabs = widgets.Tab(list(map(widgets.VBox, pages)), titles=_TABS)
     self.tabs.observe(lambda change: self._show_tab(), names="selected_index")
     self.result_panel = widgets.VBox([self.tabs], layout={"flex": "1 1 600px"})
@@ -581,14 +585,17 @@ def _diagnosis_page(self: Explorer) -> list[widgets.Widget]:
     return [self.test, self.diagnosis_note, self.diagnosis_image]
 
 # %% ../nbs/44_explorer.ipynb #3ba14bed
+_OWN = "the result's own"
+
+
 @patch
 def _graph_page(self: Explorer) -> list[widgets.Widget]:
-    "The structure learner, and its graph along the order."
-    self.base = widgets.Dropdown(options=list(BASELINES), value="ges",
+    "The graph of the result, or that of a structure learner along its order."
+    self.base = widgets.Dropdown(options=[_OWN, *BASELINES], value=_OWN,
                                  description=describe("base")["label"])
     self.base.observe(lambda change: self._show_again("Graph"), names="value")
     self.learner_note, self.learner_image = widgets.HTML(), _hidden()
-    return [self.base, self.learner_note, self.learner_image]
+    return [self.base, self.learner_image, self.learner_note]
 
 # %% ../nbs/44_explorer.ipynb #e11bc616
 @patch
@@ -653,9 +660,11 @@ def _show_again(self: Explorer, tab: str) -> None:
 # %% ../nbs/44_explorer.ipynb #162cec87
 @patch
 def _show_order(self: Explorer) -> None:
-    "What the data compel, whether the criterion has a vote, and the order."
+    "What was stated and what the data compel, whether the criterion has a vote, and one order."
     model = self.search.model
-    self.headline.value = page(compelled(model.result_)) + page(vote(model.result_))
+    known, result = stated(model.result_), model.result_
+    said = [*([known] if known else []), compelled(result), vote(result), one_order(result)]
+    self.headline.value = "".join(map(page, said))
     _fill(self.order_image, lambda: plot_order(model.steps_))
 
 # %% ../nbs/44_explorer.ipynb #6e4ed92a
@@ -700,13 +709,14 @@ def _show_diagnosis(self: Explorer) -> None:
 # %% ../nbs/44_explorer.ipynb #194ea974
 @patch
 def _show_graph(self: Explorer) -> None:
-    "The graph that the order and a structure learner give together."
-    strategy = "insert" if BASELINES[self.base.value].has_score else "prune"
-    try: found = self.search.model.dag(base=self.base.value, strategy=strategy)
+    "The graph of the result, or what its order and a structure learner give together."
+    base = None if self.base.value == _OWN else self.base.value
+    strategy = None if base is None or BASELINES[base].has_score else "prune"
+    try: found = self.search.model.dag(base, strategy)
     except (ValueError, ImportError) as error:
         self.learner_note.value = html.escape(tell(error, form))
         return _fill(self.learner_image, None)
-    self.learner_note.value = html.escape(repr(found))
+    self.learner_note.value = page(graph_edges(found))
     _fill(self.learner_image, found.plot)
 
 # %% ../nbs/44_explorer.ipynb #1cda45cd

@@ -380,17 +380,22 @@ def order_layout(
 EDGE_STYLES = MappingProxyType({  # Colour, line style, marker
     "edge": ("blue", "-", ""), "right": ("black", "-", ""),
     "reversed": ("red", (0, (6, 1.5, 1, 1.5)), "D"), "extra": ("orange", (0, (4, 2)), "X"),
-    "missing": ("grey", (0, (1, 1.5)), "o"), "undirected": ("blue", (0, (9, 1.5)), "s")})
+    "missing": ("grey", (0, (1, 1.5)), "o"), "undirected": ("blue", (0, (9, 1.5)), "s"),
+    "known": ("black", "-", "s"), "compelled": ("blue", "-", ""),
+    "voted": ("orange", (0, (4, 2)), ""), "open": ("grey", (0, (1, 1.2)), "")})
 
 
 def edge_kinds(
     graph: np.ndarray,  # DAG or PDAG
-    truth: np.ndarray | None = None,  # True DAG; without it every edge is just an "edge"
+    truth: np.ndarray | None = None,  # True DAG; without it an edge is of the kind of its mark
+    marks: Mapping[tuple[int, int], str] | None = None,  # Of edges (tail, head), by position
 ) -> list[tuple[int, int, str]]:  # Tail, head and kind; "missing" is what `graph` lacks
-    "Sort the edges of `graph` by what the truth says of them."
-    graph = np.asarray(graph, dtype=bool)
+    "Sort the edges of `graph` by what the truth says of them, or else by their marks."
+    graph, marks = np.asarray(graph, dtype=bool), marks or {}
     once = [(i, j) for i, j in np.argwhere(graph).tolist() if not (graph[j, i] and j < i)]
-    if truth is None: return [(i, j, "edge") for i, j in once]
+    if truth is None:
+        mark = lambda i, j: marks.get((i, j)) or marks.get((j, i), "edge")
+        return [(i, j, mark(i, j)) for i, j in once]
     truth, found = np.asarray(truth, dtype=bool), []
     for i, j in once:
         if not (truth[i, j] or truth[j, i]): found.append((i, j, "extra"))
@@ -424,6 +429,13 @@ def _share(dag, confidence, i, j, kind) -> float:
     "How sure an edge is; one half if nobody says."
     if confidence is None or kind == "missing": return .5
     return max(confidence[i, j], confidence[j, i] if dag[j, i] else 0)
+
+# %% ../nbs/41_figures.ipynb #f14fc0c4
+def _by_position(marks, names) -> dict:
+    "Marks by the positions of tail and head."
+    if not marks or names is None: return dict(marks or {})
+    at = {name: k for k, name in enumerate(names)}
+    return {(at[a], at[b]): mark for (a, b), mark in marks.items()}
 
 # %% ../nbs/41_figures.ipynb #6e778bca
 def _curve(layout, i, j):
@@ -492,23 +504,24 @@ def plot_dag(
     *,
     order: Sequence | None = None,  # Names or indices, roots first; of the truth or `dag` if None
     truth: np.ndarray | None = None,  # True DAG: edges are right, reversed, extra, missing or open
+    marks: Mapping | None = None,  # (tail, head) -> mark, by names or else by positions
     confidence: np.ndarray | None = None,  # Share of every edge, `[d, d]`, drawn as width
     layout: Layout | None = None,  # Where the nodes are; from `order` if None
     title: str = "",  # Above the picture
-    legend: bool = True,  # Explain the kinds of edges, with their numbers, if there is a truth?
+    legend: bool = True,  # Explain the kinds of edges, with their numbers, if there are several?
     ax=None,  # Axes to draw on; a new figure if None
 ):  # The axes
-    "Draw a graph from top to bottom along an order."
+    "Draw a graph from top to bottom along an order; open edges have no arrowhead."
     dag, order, truth = _graph_arguments(dag, names, order, truth)
     if layout is None: layout = order_layout(dag if truth is None else dag | truth, order)
     ax, at = _canvas(ax, layout, title)
-    kinds, small = edge_kinds(dag, truth), len(dag) > 25
+    kinds, small = edge_kinds(dag, truth, _by_position(marks, names)), len(dag) > 25
     for i, j, kind in kinds:
         width = (.8 if small else 1) * (.3 + 2 * _share(dag, confidence, i, j, kind))
-        tip = kind != "undirected" and not (dag[i, j] and dag[j, i])
+        tip = kind not in ("undirected", "open") and not (dag[i, j] and dag[j, i])
         _draw_edge(ax, _curve(layout, i, j), kind, tip=tip, width=width, small=small)
     _draw_nodes(ax, at, _short(range(len(dag)) if names is None else names, 16), small)
-    if legend and truth is not None: _edge_legend(ax, [kind for *_, kind in kinds])
+    if legend and kinds and (truth is not None or marks): _edge_legend(ax, [k for *_, k in kinds])
     return ax
 
 # %% ../nbs/41_figures.ipynb #27cf1654
@@ -519,9 +532,9 @@ def plot(
     ax=None,  # Axes to draw on; a new figure if None
     **kwargs,  # Of `plot_dag`
 ):  # The axes
-    "Draw the network along its order, arrows as wide as they are sure."
+    "Draw the network along its order, by marks; arrows are as wide as they are steady."
     options = {"order": self.order, "truth": truth, "confidence": self.confidence, "ax": ax}
-    return plot_dag(self.dag, self.names, **options | kwargs)
+    return plot_dag(self.pdag(), self.names, marks=self.marks, **options | kwargs)
 
 # %% ../nbs/41_figures.ipynb #2f757124
 @patch
@@ -539,19 +552,22 @@ def plot_in_degrees(
     in_degrees: pd.Series,  # Number of parents of every column, in the order given
     ax=None,  # Axes to draw on; a new figure if None
     *,
-    max_in_degree: int = 3,  # Parents that a column has at most, as far as is known
+    max_in_degree: int | None = None,  # Parents that a column has at most; no line if None
 ):  # The axes
     "Draw the in-degrees that an order implies; columns above the maximum are marked."
-    d, above = len(in_degrees), in_degrees.to_numpy() > max_in_degree
+    d, most = len(in_degrees), np.inf if max_in_degree is None else max_in_degree
+    above = in_degrees.to_numpy() > most
     ax = _axes(ax, max(5, 1 + .2 * d), 3)
     colours = [PALETTE["red" if a else "blue"] for a in above]
     ax.bar(range(d), in_degrees, color=colours, hatch=["//" if a else "" for a in above],
            edgecolor="white", linewidth=0)
-    ax.axhline(max_in_degree + .5, color=PALETTE["black"], linestyle="--", linewidth=1)
+    title, top = "Parents that the order implies", max([1, *in_degrees])
+    if max_in_degree is not None:
+        ax.axhline(most + .5, color=PALETTE["black"], linestyle="--", linewidth=1)
+        title = f"{int(above.sum())} of {d} columns have more than {most} parents"
+        top = max(top, most + 1)
     ax.set_xticks(range(d), _short(in_degrees.index), rotation=90, fontsize=6 if d > 25 else 8)
-    ax.set(xlabel="column, in the order given", ylabel="parents")
-    ax.set_ylim(0, max(in_degrees.max(), max_in_degree + 1) + .5)
-    ax.set_title(f"{int(above.sum())} of {d} columns have more than {max_in_degree} parents")
+    ax.set(xlabel="column, in the order given", ylabel="parents", ylim=(0, top + .5), title=title)
     ax.grid(False, axis="x")
     return ax
 

@@ -21,8 +21,8 @@ from .discover import DiscreteScore
 from .files import Reading, write_bytes
 from .order import Bootstrap
 from .result import Result
-from .words import Rows, against, compelled, escape, page, places
-from .words import remarks, row_page, toss_ups, vote, weak_places, who_decided
+from .words import Rows, against, compelled, escape, one_order, page, places
+from .words import remarks, row_page, stated, toss_ups, vote, weak_places, who_decided
 
 # %% ../nbs/42_report.ipynb #58bcf3d4
 def _figures():
@@ -62,16 +62,23 @@ def _arrows_picture(result: Result) -> str:
     if not seen: return ""
     at, dag = {name: k for k, name in enumerate(seen)}, np.zeros((len(seen),) * 2, dtype=bool)
     for a, b in arrows: dag[at[a], at[b]] = True
-    draw = lambda: _figures().plot_dag(dag, list(map(str, seen)), title="What the data compel")
+    marks, title = {pair: "compelled" for pair in arrows}, "What has to come before what"
+    draw = lambda: _figures().plot_dag(dag, seen, marks=marks, title=title, legend=False)
     return picture(draw, "The compelled arrows as a graph, earlier columns on top")
+
+# %% ../nbs/42_report.ipynb #522f4266
+def _graph(result: Result) -> str:
+    "The graph of the result, and who decided each of its edges."
+    graph, said = result.dag(), page(who_decided(result))
+    if graph is None or not graph.edges: return said
+    draw = lambda: graph.plot(title="The graph of the result")
+    return picture(draw, "The graph of the result; open edges have no arrowhead") + said
 
 # %% ../nbs/42_report.ipynb #0d330ac2
 def _order(result: Result) -> str:
-    "The total order, what chose each place, and the weak places."
-    chain = escape(" → ".join(map(str, result.order)))
+    "One total order, what chose each place, and the weak places."
     stopped = "" if result.complete else f"<p>{escape(remarks(result)[-1].capitalize())}.</p>"
-    return (f"{stopped}<p>One order of all columns, roots first, for those who believe the "
-            f'criterion where the data are silent:</p><p class="key">{chain}</p>'
+    return (f"{stopped}{page(one_order(result))}"
             f"<p>Each place was given to the most random column left (by {escape(result.measure)}) "
             f"that the data did not veto. {escape(weak_places(result))}</p>"
             f"{row_page(places(result))}{_order_pictures(result)}")
@@ -87,10 +94,10 @@ def _order_pictures(result: Result) -> str:
     return f"{leads}\n{curves}"
 
 # %% ../nbs/42_report.ipynb #9ccacbd3
-def _stability(stability: Bootstrap) -> str:
+def _stability(stability: Bootstrap, result: Result) -> str:
     "Toss-ups among the pairs of columns, from resampled tables."
     picked, order = stability.precedence, stability.order
-    return page(toss_ups(stability)) + picture(
+    return page(toss_ups(stability, result)) + picture(
         lambda: _figures().plot_precedence(picked, order=order),
         "Share of half-samples in which the row comes before the column")
 
@@ -235,12 +242,13 @@ def _sections(model: DiscreteScore, table: Table | None, stability: Bootstrap | 
               data: str) -> Mapping[str, str]:
     "Headings and content, in the order in which they should be believed."
     result = model.result_
-    parts = {"What the data compel": page(compelled(result)) + _arrows_picture(result),
-             "Does the criterion deserve a vote on the rest?": page(vote(result)),
-             "The total order": _order(result)}
-    if stability is not None: parts["Toss-ups"] = _stability(stability)
-    return parts | {"Who decided each edge": page(who_decided(result)),
-                    "What speaks against it": _against(model, table),
+    known = stated(result)
+    parts = {} if known is None else {"What was stated": page(known)}
+    parts |= {"What the data compel": page(compelled(result)) + _arrows_picture(result),
+              "Does the criterion deserve a vote on the rest?": page(vote(result)),
+              "The graph": _graph(result), "One total order of many": _order(result)}
+    if stability is not None: parts["Toss-ups"] = _stability(stability, result)
+    return parts | {"What speaks against it": _against(model, table),
                     "The table": _data(result, table), "What was assumed": _assumptions(),
                     "How to repeat it": _repeat(model, data)}
 
@@ -261,8 +269,9 @@ def write_report(
                       path=str(path), folder=str(path.parent))
     if stability is not None: _check_stability(stability, result)
     table = result.table if table is None else _same_table(model, table)
-    intro = (f"A causal order of {len(result.names)} columns from {result.n_rows:,.0f} rows. "
-             "What the data compel comes first; what only the criterion says comes after it. "
+    intro = (f"What comes before what among {len(result.names)} columns, from "
+             f"{result.n_rows:,.0f} rows. What was stated and what the data compel come first; "
+             "what only the criterion says comes after it. "
              "Read the assumptions before you use either.")
     sections = _sections(model, table, stability, data)
     content = _page(title, intro, list(sections.items()))

@@ -15,10 +15,12 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 import numpy as np
 import pandas as pd
+from scipy.sparse.csgraph import connected_components
 from .base import Phrase, Problem, patch, read_phrase
+from .dag import DagResult
 from .data import Schema, Table
 from .files import fingerprint, label_texts, plain, read_json, versions, write_json
-from .graphs import reduced
+from .graphs import reachable, reduced
 from .guide import Agreement, agreement, explain
 from .order import Guide, OrderResult, Step, as_knowledge
 
@@ -112,11 +114,28 @@ def _same(a, b) -> bool:
     if isinstance(a, (tuple, list)): return len(a) == len(b) and all(map(_same, a, b))
     return a == b or (a != a and b != b)
 
+# %% ../nbs/32_result.ipynb #7661d554
+@patch
+def stated(self: Result) -> np.ndarray:  # Bool array: `[i, j]`: i was said to come before j
+    "What was stated about the order, with all that follows from it."
+    return as_knowledge(self.settings.get("knowledge")).relation(self.names)
+
+# %% ../nbs/32_result.ipynb #397a63c7
+@patch
+def held(self: Result) -> np.ndarray:  # Bool array: `[i, j]`: i has to come before j
+    "What was stated and what is compelled, with all that follows; where both clash, the first."
+    stated, place = self.stated(), {name: k for k, name in enumerate(self.order)}
+    at = np.array([place.get(name, -1) for name in self.names])
+    firm = self.partial_order & ~(at[:, None] > at)
+    _, group = connected_components(stated | firm, connection="strong")
+    return reachable(stated | (firm & (group[:, None] != group)))
+
 # %% ../nbs/32_result.ipynb #d334ed6f
 @patch
 def arrows_compelled(self: Result) -> list[tuple[str, str]]:  # Pairs (earlier, later)
-    "The few compelled arrows from which all compelled pairs follow."
-    return [(self.names[i], self.names[j]) for i, j in np.argwhere(reduced(self.partial_order))]
+    "The few compelled arrows from which, with what was stated, all compelled pairs follow."
+    few = reduced(self.held()) & ~self.stated()
+    return [(self.names[i], self.names[j]) for i, j in np.argwhere(few)]
 
 # %% ../nbs/32_result.ipynb #9ec19ba7
 @patch
@@ -168,6 +187,38 @@ def as_stored(
         table = replace(table, schema=Schema(table.names, texts))
     notes = tuple(map(_note, table.notes))
     return table if _same(notes, tuple(table.notes)) else replace(table, notes=notes)
+
+# %% ../nbs/32_result.ipynb #82c6bd0a
+@patch
+def marks_of(
+    self: Result,
+    dag: np.ndarray,  # Any network of the same columns, `[i, j]`: i -> j
+) -> dict[tuple[str, str], str]:  # (from, to) -> mark
+    "What the result says of the edges of a network."
+    edges = [] if self.edges is None else zip(*(self.edges[c] for c in ("from", "to", "mark")))
+    own, stated, held = {(a, b): mark for a, b, mark in edges}, self.stated(), self.held()
+    found = {}
+    for i, j in np.argwhere(dag):
+        pair = self.names[i], self.names[j]
+        known = "known" if stated[i, j] else "compelled" if held[i, j] else "open"
+        found[pair] = own.get(pair, known)
+    return found
+
+# %% ../nbs/32_result.ipynb #64eae4c3
+@patch
+def directed(self: Result) -> np.ndarray:  # Bool array: `[i, j]`: i comes before j
+    "What is stated, compelled or voted, with all that follows."
+    if self.edges is None: return self.held()
+    voted = arrows(self.edges[self.edges["mark"] == "voted"], self.names)
+    return reachable(self.held() | voted)
+
+# %% ../nbs/32_result.ipynb #e9c3724b
+@patch
+def dag(self: Result) -> DagResult | None:  # None without a guide
+    "The graph of the result, with its marks, as what can be drawn, exported and stored."
+    if self.edges is None: return None
+    return DagResult(self.graph, self.names, tuple(self.order), "none", "own", {},
+                     marks=self.marks_of(self.graph), table=self.table)
 
 # %% ../nbs/32_result.ipynb #fd4e79ca
 def _packed(array: np.ndarray, limit: float) -> dict | None:

@@ -4,8 +4,9 @@
 
 # %% auto #0
 __all__ = ['Method', 'describe', 'written', 'shell', 'form', 'tell', 'Rows', 'Statement', 'lines', 'row_lines', 'markdown',
-           'page', 'escape', 'plain_words', 'row_page', 'count_pairs', 'compelled', 'vote', 'believed', 'doubt',
-           'places', 'weak_places', 'remarks', 'toss_ups', 'who_decided', 'directed_by', 'against']
+           'page', 'escape', 'plain_words', 'row_page', 'count_pairs', 'stated', 'compelled', 'vote', 'believed',
+           'doubt', 'places', 'one_order', 'weak_places', 'remarks', 'toss_ups', 'legend', 'who_decided', 'graph_edges',
+           'against']
 
 # %% ../nbs/40_words.ipynb #9c0a43e0
 import html
@@ -14,9 +15,11 @@ from dataclasses import dataclass, fields
 import numpy as np
 import pandas as pd
 from .base import Phrase, Registry, Said, Setting, choices_of, option, patch
+from .dag import MARKS, DagResult
 from .diagnosis import Diagnosis
 from .discover import ESTIMATORS, GUIDES, DiscreteScore
 from .files import Reading
+from .graphs import reduced
 from .measures import MEASURES
 from .order import Bootstrap, Knowledge
 from .result import Result
@@ -134,6 +137,7 @@ class Statement:
     items: Sequence = ()  # A list that belongs to the headline: sentences, or arrows as pairs
     meaning: Sequence[str] = ()  # What a reader of a page may want to be told, too
     rows: Rows | None = None  # A table that belongs to it
+    quiet: bool = False  # Is the headline nothing to remember? Then it is not set in bold
 
     def listed(self, arrow: str = "→") -> list[str]:
         "The items as texts."
@@ -174,7 +178,8 @@ def markdown(
     rest = f" and {len(said.items) - most} more" if len(said.items) > most else ""
     listed = ", ".join(said.listed()[:most]) + rest
     head = said.headline.removesuffix(".")
-    return " ".join([f"**{head}**{': ' if listed else ''}{listed}.", *said.details])
+    head = head if said.quiet else f"**{head}**"
+    return " ".join([f"{head}{': ' if listed else ''}{listed}.", *said.details])
 
 # %% ../nbs/40_words.ipynb #9f9b4afd
 def page(
@@ -185,7 +190,8 @@ def page(
     items = "".join(f"<li>{escape(item)}</li>" for item in said.listed())
     listed = f'<ul class="arrows">{items}</ul>' if items else ""
     table = "" if said.rows is None or not said.rows.cells else row_page(said.rows)
-    head = f'<p class="key">{escape(plain_words(said.headline))}</p>'
+    key = "" if said.quiet else ' class="key"'
+    head = f"<p{key}>{escape(plain_words(said.headline))}</p>"
     return head + (f"<p>{told}</p>" if told else "") + listed + table
 
 # %% ../nbs/40_words.ipynb #eaa82dc5
@@ -221,43 +227,58 @@ def count_pairs(
     "How many pairs of columns there are."
     return len(names) * (len(names) - 1) // 2
 
+# %% ../nbs/40_words.ipynb #37abd9ca
+def stated(
+    result: Result,  # A fitted result
+) -> Statement | None:  # None if nothing was stated
+    "What was stated in advance, which the data were not asked about."
+    known = result.stated()
+    if not known.any(): return None
+    items = [(result.names[i], result.names[j]) for i, j in np.argwhere(reduced(known))]
+    text = ("You stated the order of {pairs} of {total} pairs of columns; every graph and every "
+            "order here obeys, and the data were not asked.")
+    facts = dict(pairs=int(known.sum()), total=count_pairs(result.names))
+    return Statement(Phrase(text, **facts), items=items, quiet=True)
+
 # %% ../nbs/40_words.ipynb #a905cec8
 def compelled(
     result: Result,  # A fitted result
 ) -> Statement:
-    "What comes before what without the criterion."
-    if result.settings.get("guide") is None: return Statement(_NO_GUIDE, meaning=[_ASK_GUIDE])
-    given, pairs = result.given_graph(), int(result.partial_order.sum())
-    facts = dict(who="The given graph" if given else "The data", pairs=pairs,
-                 total=count_pairs(result.names))
+    "What comes before what without the criterion, and without having been stated."
+    known, given = result.stated(), result.given_graph()
+    if result.settings.get("guide") is None:
+        return Statement(_NO_GUIDE_BUT if known.any() else _NO_GUIDE, meaning=[_ASK_GUIDE])
+    facts = dict(who="the given graph" if given else "the data", s="s" * given,
+                 pairs=int((result.held() & ~known).sum()),
+                 total=count_pairs(result.names) - int(known.sum()))
     if not facts["pairs"]: return _nothing(result, facts)
-    verb = "compels" if given else "compel"
-    text = f"{{who}} {verb} the order of {{pairs}} of {{total}} pairs of columns."
+    text = "{who} compel{s} the order of {pairs} of {total} pairs of columns."
+    if known.any(): text = "Given what you stated, " + text.replace("{total} pairs", _OTHER)
+    else: facts["who"] = facts["who"].capitalize()
     items = result.arrows_compelled()
     meaning = _explained(result, facts, len(items))
     return Statement(Phrase(text, **facts), items=items, meaning=meaning)
 
 
+_OTHER = "the {total} other pairs"
 _NO_GUIDE = Phrase("This search used no guide: the criterion decided every place, and nothing "
                    "here is compelled by the data.")
+_NO_GUIDE_BUT = Phrase("This search used no guide: the criterion decided every place that you did "
+                       "not state, and nothing here is compelled by the data.")
 _ASK_GUIDE = Phrase("Run it again with {guide} to see what is.", guide=Setting("guide", "evidence"))
 
 # %% ../nbs/40_words.ipynb #2772cb14
 def _nothing(result: Result, facts: Mapping) -> Statement:
     "Nothing is compelled: whose order is it, then?"
-    alone = "What you did not say yourself" if _any_known(result) else "The order"
+    known = result.stated().any()
+    alone = "What you did not state" if known else "The order"
     details = [f"{alone} is the criterion's alone, "
                "and nothing here says that the criterion can be believed."]
     who = "{who} compels" if result.given_graph() else "The data cannot tell: they compel"
+    facts = {**facts, "who": "The given graph", "pairs": 0}
     text = who + " the order of none of the {total} pairs of columns."
+    if known: text = text.replace("pairs of columns", "other pairs of columns")
     return Statement(Phrase(text, **facts), details)
-
-# %% ../nbs/40_words.ipynb #bd12800a
-def _any_known(
-    result: Result,  # A fitted result
-) -> bool:
-    "Did the user say anything about the order?"
-    return any((result.settings.get("knowledge") or {}).values())
 
 # %% ../nbs/40_words.ipynb #83d9a53c
 def _explained(result: Result, facts: Mapping, n: int) -> list[Phrase]:
@@ -302,11 +323,11 @@ _HALF = "The interval does not stay above one half."
 def believed(
     result: Result,  # A fitted result
 ) -> list[Statement]:
-    "How much of an order to believe; nothing if no guide was asked."
-    total = count_pairs(result.names)
-    if result.agreement is None or not total: return []
-    pairs = int(result.partial_order.sum())
-    return [compelled(result), *([vote(result)] if 0 < pairs < total else [])]
+    "How much of an order to believe; nothing if nothing was stated and no guide was asked."
+    total, known = count_pairs(result.names), [said for said in [stated(result)] if said]
+    if result.agreement is None or not total: return known
+    open_ = total - int(result.held().sum())
+    return [*known, compelled(result), *([vote(result)] if 0 < open_ < total else [])]
 
 # %% ../nbs/40_words.ipynb #da46e7ce
 def doubt(
@@ -329,6 +350,24 @@ def places(
         cells.append((place, step.leaf, f"{step.value:.4f}", lead, over, cost, step.n_vetoed))
     head = ("place", "column", "V", "lead (s.e.)", "over", "evidence (nats)", "vetoed before it")
     return Rows(head, cells, (0, 2, 3, 5, 6))
+
+# %% ../nbs/40_words.ipynb #cba85a16
+def one_order(
+    result: Result,  # A fitted result
+    chain: bool = True,  # As a chain of columns? If not, as a table of places
+) -> Statement:
+    "The total order, as what it is."
+    left = len(result.names) - len(result.steps)
+    facts = dict(order=" → ".join(map(str, result.order)), left=left)
+    only = int(result.held().sum()) == count_pairs(result.names)
+    text = "One order of many that agree with this, roots first"
+    if result.agreement is None: text = "The order that the criterion gives, roots first"
+    if only: text = "The only order that agrees with this, roots first"
+    if left: text = "Placed so far, after {left} other columns"
+    if chain: return Statement(Phrase(text + ": {order}.", **facts), quiet=True)
+    rows = places(result)
+    short = Rows(rows.head[:5], [row[:5] for row in rows.cells], (0, 2, 3))
+    return Statement(Phrase(text + ":", **facts), rows=short, quiet=True)
 
 # %% ../nbs/40_words.ipynb #3a9d51e5
 def weak_places(
@@ -354,52 +393,100 @@ def remarks(
 # %% ../nbs/40_words.ipynb #6728dec7
 def toss_ups(
     stability: Bootstrap,  # Orders of resampled tables
+    result: Result | None = None,  # Of the whole table, to say what it has for these pairs
 ) -> Statement:
     "Pairs that other samples might order differently."
     found = stability.toss_ups()
     text = ("{pairs} of {total} pairs are toss-ups: neither direction has 80 % of {orders} "
             "half-samples")
-    cells = [(row.before, row.after, f"{row.share:.2f}") for row in found.itertuples()]
     facts = dict(pairs=len(found), total=count_pairs(stability.names), orders=len(stability.orders))
-    return Statement(Phrase(text, **facts), rows=Rows(("before", "after", "share"), cells, (2,)))
+    cells = [(row.before, row.after, f"{row.share:.2f}") for row in found.itertuples()]
+    head = ("before", "after", "share of half-samples")
+    if result is None: return Statement(Phrase(text, **facts), rows=Rows(head, cells, (2,)))
+    cells = [(*cell, _whole_table(result, *cell[:2])) for cell in cells]
+    return Statement(Phrase(text, **facts), [_HALVES], rows=Rows((*head, "all rows"), cells, (2,)))
+
+
+_HALVES = "Half of the rows compel less than all of them; the last column is what all rows say."
+
+# %% ../nbs/40_words.ipynb #d7882a36
+def _whole_table(result: Result, before, after) -> str:
+    "What the result has for a pair of columns."
+    i, j = result.names.index(before), result.names.index(after)
+    for way in ((i, j), (j, i)):
+        mark = "known" if result.stated()[way] else "compelled" if result.held()[way] else ""
+        if mark: return f"{result.names[way[0]]} first, {mark}"
+    return "open"
 
 # %% ../nbs/40_words.ipynb #0c10b452
-_CANNOT_SAY = ("An edge whose direction is open and whose judge has not earned a vote reads "
-               "“cannot say”.")
+_MEANT = {"known": "you stated it", "compelled": "the data leave no choice",
+          "voted": "the criterion says so, and has earned a vote here",
+          "open": "nobody can say which way it points"}
 
+
+def legend(
+    marks: Iterable[str],  # Marks that occur
+) -> Phrase:  # One sentence
+    "What the marks of edges mean."
+    said = [f"{mark}: {_MEANT[mark]}" for mark in MARKS if mark in set(marks)]
+    return Phrase("; ".join(said).capitalize() + "." if said else "There is no edge.")
+
+# %% ../nbs/40_words.ipynb #bc9a23a3
 def _counted_edges(edges: pd.DataFrame) -> Phrase:
-    "How many edges there are, and by whom they were directed."
-    counts = edges["decided_by"].value_counts()
-    by = [f"{n} by {'neither' if who == 'neither' else f'the {who}'}" for who, n in counts.items()]
-    text = ("The network that fits the data best within this order has {n} edge{s}, directed {by}.")
-    return Phrase(text, n=len(edges), s="s" * (len(edges) != 1), by=", ".join(by) or "by nothing")
+    "How many edges there are, by their marks."
+    counts = edges["mark"].value_counts()
+    by = ", ".join(f"{counts[mark]} {mark}" for mark in MARKS if mark in counts)
+    text = "The graph has {n} edge{s}{by}."
+    return Phrase(text, n=len(edges), s="s" * (len(edges) != 1), by=f": {by}" if by else "")
 
 # %% ../nbs/40_words.ipynb #785dc52c
-_WHO = {"data": "the data compel it", "criterion": "the criterion",
-        "neither": "neither: the guide's tolerance or knowledge"}
+def _why(row: Mapping, given: bool) -> str:
+    "Who decided the direction of an edge, in words; what was stated is nobody's merit."
+    if row["mark"] == "known": return "you stated it"
+    if row["mark"] == "compelled": return "the given graph" if given else "the data compel it"
+    if row["mark"] == "voted": return "the criterion, by an earned vote"
+    if row["decided_by"] != "criterion": return "nobody"
+    return "nobody; the criterion leans this way, without a vote"
 
+# %% ../nbs/40_words.ipynb #9ad030ec
 def who_decided(
     result: Result,  # A fitted result
 ) -> Statement:
-    "Every edge of the final graph with who decided its direction."
+    "Every edge of the graph of a result with its mark and who decided its direction."
     if result.edges is None:
         return Statement(Phrase("Not known: that needs a guide and a complete search."))
-    rows = result.edges.to_dict("records")
-    lead = lambda row: "" if np.isnan(row["margin"]) else f"{row['margin']:.1f}"
-    who = lambda row: _WHO.get(row["decided_by"], row["decided_by"])
-    cells = [(row["from"], row["to"], who(row), lead(row), row["answer"]) for row in rows]
-    head = ("from", "to", "decided by", "lead (s.e.)", "answer")
-    table = Rows(head, cells, (3,))
-    return Statement(_counted_edges(result.edges), meaning=[_CANNOT_SAY], rows=table)
+    given, cells = result.given_graph(), []
+    for row in result.edges.to_dict("records"):
+        lead = "" if np.isnan(row["margin"]) else f"{row['margin']:.1f}"
+        sign = "–" if row["mark"] == "open" else "→"
+        ends = row["from"], sign, row["to"], row["mark"]
+        cells.append((*ends, _why(row, given), lead))
+    head = ("from", "", "to", "mark", "decided by", "the criterion's lead (s.e.)")
+    meaning = [legend(result.edges["mark"])]
+    return Statement(_counted_edges(result.edges), meaning=meaning, rows=Rows(head, cells, (5,)))
 
 # %% ../nbs/40_words.ipynb #e9f74f3f
-def directed_by(
-    result: Result,  # A fitted result
-) -> np.ndarray | None:  # `[i, j]`: who directs i -> j; None if no guide was asked
-    "Who directs an edge from row to column, in one word."
-    if result.agreement is None: return None
-    rest = "criterion" if result.agreement.deserves_vote else "open"
-    return np.where(result.partial_order, "data", rest)
+def graph_edges(
+    graph: DagResult,  # A graph, with marks if somebody was asked
+    arrows: tuple[str, str] = ("→", "–"),  # Signs of a directed and of an open edge
+) -> Statement:
+    "The edges of a graph along its order, with what is known of each."
+    found, cells = graph.frame(), []
+    head, marked = ["from", "", "to"], graph.marks is not None
+    if marked: head.append("mark")
+    if graph.confidence is not None: head.append("share of half-samples")
+    for a, b, mark, share in found.itertuples(index=False):
+        row = [a, arrows[mark == "open"], b, *([mark] if marked else [])]
+        cells.append(row if graph.confidence is None else [*row, f"{share:.2f}"])
+    details = [legend(found["mark"])] if marked and len(found) else []
+    if graph.confidence is not None: details.append(_STEADY)
+    rows = Rows(head, cells, (len(head) - 1,) if graph.confidence is not None else ())
+    return Statement(Phrase(repr(graph) + "."), details, rows=rows)
+
+
+_STEADY = ("A share is that of half-samples whose graph has this arrow, this way. Half of the rows "
+           "hold fewer edges and compel less: a small share takes no mark away, and a large one "
+           "does not close an open edge.")
 
 # %% ../nbs/40_words.ipynb #98a85dd9
 def against(
@@ -425,11 +512,13 @@ def _removed(result: Result, most: int = 5) -> list[str]:
 # %% ../nbs/40_words.ipynb #f311c6eb
 @patch
 def _repr_markdown_(self: DiscreteScore) -> str:
-    "What to believe, the order, the weak places, and what was done to the table."
+    "What to believe, the graph, one order, its weak places, and what was done to the table."
     if not hasattr(self, "result_"): return f"`{self!r}`, not fitted"
     result = self.result_
-    head = [] if result.agreement is None else [compelled(result), vote(result)]
+    known = [said for said in [stated(result)] if said]
+    head = [compelled(result)] if result.agreement is None else [compelled(result), vote(result)]
+    graph = [] if result.edges is None else [_counted_edges(result.edges)]
     size = f"{result.n_rows:,.0f} rows, {len(result.names)} columns."
-    parts = [*map(markdown, head), result.search._repr_markdown_(),
+    parts = [*map(markdown, [*known, *head]), *graph, markdown(one_order(result)),
              f"{size} {weak_places(result, most=8)}", "\n".join(_removed(result))]
     return "\n\n".join([*parts, *(f"*{note}*" for note in result.notes)])

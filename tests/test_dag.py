@@ -194,26 +194,40 @@ def test_files_are_checked(tmp_path, child):
     assert (ds.load_dag(path).dag == result.dag).all()
     text = path.read_text()
     content = json.loads(text)
-    a, b = content["edges"][0]
+    a, b = content["edges"][0]["from"], content["edges"][0]["to"]
 
     def edited(**changes): return json.dumps(content | changes)
+    def edge(tail, head, mark=None): return {"from": tail, "to": head, "mark": mark}
 
     lacking = json.dumps({key: value for key, value in content.items() if key != "inserted"})
     wrong = {
         text[:-40]: "cut off", "\x00": "cut off", "[" * 10**5: "cut off",
         "{}": "not a result of", "null": "not a result of", lacking: "inserted",
-        edited(edges=content["edges"] + [[b, a]]): "undirected",
-        edited(edges=[["x", b]]): "x -> ", edited(edges=7): "damaged",
-        edited(edges=[[[a], b]]): "damaged", edited(settings=3): "damaged",
+        edited(edges=content["edges"] + [edge(b, a)]): "undirected",
+        edited(edges=[edge("x", b)]): "x -> ", edited(edges=7): "damaged",
+        edited(edges=[edge([a], b)]): "damaged", edited(settings=3): "damaged",
         edited(order=content["order"][1:]): "lacks",
         edited(names=content["names"] + [a]): "twice",
         edited(confidence=[[a, b, 1.5]]): "between 0 and 1",
         edited(strategy="cut"): "must be insert", edited(base="magic"): "must be a learner",
-        edited(inserted=[["x", "y", 1.0]]): "inserted edge x"}
-    assert len(wrong) == 17
+        edited(inserted=[["x", "y", 1.0]]): "inserted edge x",
+        edited(marked=True, inserted=[], edges=[edge(a, b, "sure")]): "a mark is one of"}
+    assert len(wrong) == 18
     for text, says in wrong.items():
         path.write_text(text)
         with pytest.raises(ValueError, match=says): ds.load_dag(path)
+
+
+def test_files_of_version_1_load(tmp_path, child):
+    net, table, order = child
+    result, path = ds.dag_from_order(table, order), tmp_path / "g.json"
+    content = result.to_dict()
+    del content["marked"]
+    pairs = [[edge["from"], edge["to"]] for edge in content["edges"]]
+    old = {"format": "discrete_score graph, version 1", "edges": pairs, "versions": {}}
+    path.write_text(json.dumps(content | old, default=str))
+    again = ds.load_dag(path)
+    assert (again.dag == result.dag).all() and again.marks is None
 
 
 def test_dot_quotes_any_name():

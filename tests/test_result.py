@@ -168,7 +168,8 @@ def test_a_file_without_rows_asks_for_them(fitted, tmp_path):
     table = fitted.result_.table
     bare = loaded(fitted, tmp_path / "bare.json", rows=False)
     assert bare.result_.table is None and "packed" not in (tmp_path / "bare.json").read_text()
-    for ask in (bare.dag, bare.diagnose, bare.bootstrap, bare.fit):
+    assert (bare.dag().dag == fitted.dag().dag).all()
+    for ask in (lambda: bare.dag("ges"), bare.diagnose, bare.bootstrap, bare.fit):
         with pytest.raises(ValueError, match="holds no rows; pass the table as `X`"): ask()
     with pytest.raises(ValueError, match="not the table"): bare.dag(X=table.take(range(400)))
     assert (bare.dag(X=table).dag == fitted.dag().dag).all()
