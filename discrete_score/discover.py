@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 from .base import Phrase, Problem, Registry, Setting, View, WrongType, patch
+from .belief import Belief, Testimony
 from .blanket import BlanketScore
 from .dag import DagResult, dag_from_order, edge_confidence
 from .data import Table
@@ -69,7 +70,9 @@ def make_estimator(
 
 # %% ../nbs/33_discover.ipynb #338fc431
 GUIDES = Registry("guide")
-GUIDES.register("evidence", lambda seed: EvidenceGuide(seed=seed), "the data may veto a leaf")
+GUIDES.register("evidence", lambda seed: Belief(seed=seed), "tests compel, evidence vetoes a leaf")
+GUIDES.register("halves", lambda seed: EvidenceGuide(seed=seed),
+                "evidence alone, confirmed by both halves of the rows: the rule of version 0.1.0")
 
 
 def make_guide(
@@ -166,7 +169,7 @@ class Fitted:
     edges_ = _fitted(lambda r: r.edges, "One row per edge of `graph_`, with its mark.")
     graph_ = _fitted(lambda r: r.graph, "The network that follows the order.")
     pdag_ = _fitted(lambda r: r.pdag, "The same with every open edge both ways.")
-    credibility_ = _fitted(lambda r: r.credibility, "Not known yet.")
+    credibility_ = _fitted(lambda r: r.credibility, "Is the table a graph of its columns?")
     notes_ = _fitted(lambda r: r.notes, "What was done to the table, and what looked odd.")
     schema_ = _fitted(lambda r: r.schema, "Columns and their states.")
     n_rows_ = _fitted(lambda r: r.n_rows, "Rows of the table, counted with their weights.")
@@ -319,9 +322,15 @@ def fit(
     settings, objects = self.settings(table.names)
     self.result_ = make_result(found.search, table, settings=settings, objects=objects,
                                guide=found.guide, alone=plan.alone(found), choice=choice,
-                               notes=_determined(found.estimator))
+                               testimony=_testimony(found), notes=_determined(found.estimator))
     self._estimator, self._guide, self.dag_ = found.estimator, found.guide, None
     return self
+
+# %% ../nbs/33_discover.ipynb #68c537fc
+def _testimony(found: _Found) -> Testimony | None:
+    "What the witnesses of a guide say of a search that has ended, if it has heard some."
+    if not isinstance(found.guide, Belief) or not found.search.complete: return None
+    return found.guide.testify(found.search.order)
 
 # %% ../nbs/33_discover.ipynb #84842b3b
 def _earlier(resume: DiscreteScore, table: Table) -> Result:

@@ -17,18 +17,25 @@ import numpy as np
 import pandas as pd
 from scipy.sparse.csgraph import connected_components
 from .base import Phrase, Problem, patch, read_phrase
+from .belief import Testimony
 from .dag import DagResult
 from .data import Schema, Table
 from .files import fingerprint, label_texts, plain, read_json, versions, write_json
 from .graphs import reachable, reduced
 from .guide import Agreement, agreement, explain
 from .order import Guide, OrderResult, Step, as_knowledge
+from .triples import Credibility
 
 # %% ../nbs/32_result.ipynb #e317410d
+_EDGE_COLUMNS = ["from", "to", "mark", "decided_by", "margin", "answer", "tests", "tail",
+                 "evidence", "confidence"]
+
+
 def _edge_frame(records: Sequence[Mapping]) -> pd.DataFrame:
     "Edges as a frame: the same frame after fitting and after loading."
-    columns = ["from", "to", "mark", "decided_by", "margin", "answer"]
-    return pd.DataFrame(list(records), columns=columns).astype({"margin": float})
+    frame = pd.DataFrame(list(records), columns=_EDGE_COLUMNS)
+    filled = frame.assign(tests=frame["tests"].fillna(""), tail=frame["tail"].eq(True))
+    return filled.astype({name: float for name in ("margin", "evidence", "confidence")})
 
 # %% ../nbs/32_result.ipynb #0daa3dfd
 MARKS = ("known", "compelled", "voted", "open")
@@ -79,7 +86,7 @@ class Result:
     agreement: Agreement | None = None  # Has the criterion earned a vote? None without a guide
     choice: pd.DataFrame | None = None  # What chose the measure, if "auto" did
     edges: pd.DataFrame | None = None  # One row per edge, with its mark; None without a guide
-    credibility: None = None  # Room for: does the table behave like a graph of its columns?
+    credibility: Credibility | None = None  # Is the table a graph of its columns? None: not tested
     table: Table | None = None  # The rows, if they are known
 
     names, measure, seed, steps = map(_of_search, ("names", "measure", "seed", "steps"))
@@ -153,6 +160,7 @@ def make_result(
     guide: Guide | None = None,  # The fitted guide of the search
     alone: OrderResult | None = None,  # What the criterion finds without the guide
     choice: pd.DataFrame | None = None,  # What chose the measure
+    testimony: Testimony | None = None,  # What the witnesses say, if the guide has heard some
     notes: Sequence[str] = (),  # What else looked odd, besides the notes of the table
 ) -> Result:
     "The result of a search."
@@ -162,13 +170,24 @@ def make_result(
     if guide is not None and alone is not None and search.complete:
         agreed = agreement(alone, guide)
         known = as_knowledge(settings.get("knowledge")).relation(table.names)
-        told = explain(search, guide, agreed)
-        edges = mark_edges(told, known, table.names, agreed.deserves_vote)
+        told = _with_witnesses(explain(search, guide, agreed), testimony)
+        stated = known | reachable(known | before) & ~before
+        edges = mark_edges(told, stated, table.names, agreed.deserves_vote)
     return Result(search=replace(search, seed=int(search.seed)), schema=table.schema,
                   n_rows=table.total, fingerprint=fingerprint(table),
                   notes=tuple(map(_note, (*table.notes, *notes))), settings=settings,
                   objects=tuple(objects), versions=versions(), partial_order=before,
-                  agreement=agreed, choice=choice, edges=edges, table=table)
+                  agreement=agreed, choice=choice, edges=edges, table=table,
+                  credibility=None if testimony is None else testimony.credibility)
+
+# %% ../nbs/32_result.ipynb #77cb6c87
+def _with_witnesses(edges: pd.DataFrame, testimony: Testimony | None) -> pd.DataFrame:
+    "Edges with what the tests and the evidence say of each, and how often such claims are right."
+    if testimony is None: return edges
+    told = edges.merge(testimony.witnesses, on=["from", "to"], how="left")
+    compelled = told["decided_by"] == "data"
+    told["tests"] = told["tests"].where(~compelled | (told["tests"] != ""), "follows")
+    return told.assign(confidence=np.where(compelled, testimony.confidence, np.nan))
 
 # %% ../nbs/32_result.ipynb #a640a72f
 def _note(note: str) -> Phrase:
@@ -316,6 +335,7 @@ def to_dict(
         "compelled": [[names[i], names[j]] for i, j in np.argwhere(self.partial_order)],
         "agreement": None if self.agreement is None else vars(self.agreement),
         "edges": None if self.edges is None else self.edges.to_dict("records"),
+        "credibility": None if self.credibility is None else vars(self.credibility),
         "choice": None if self.choice is None else self.choice.reset_index().to_dict("records"),
         "columns": [{"name": name, "states": states} for name, states in columns],
         "steps": [{name: getattr(step, name) for name in _STEP_FIELDS} for step in self.steps],
@@ -430,6 +450,14 @@ def _read_choice(records: Sequence | None) -> pd.DataFrame | None:
     table = pd.DataFrame(list(records)).set_index("measure")
     return table.apply(pd.to_numeric)
 
+# %% ../nbs/32_result.ipynb #106f1641
+def _read_credibility(content: Mapping | None) -> Credibility | None:
+    "What the tests said, from its plain form."
+    if content is None: return None
+    named = {"unexplained", "clashes", "loose"}
+    def read(key, value): return tuple(map(tuple, value)) if key in named else value
+    return Credibility(**{key: read(key, value) for key, value in content.items()})
+
 # %% ../nbs/32_result.ipynb #a98b9a5e
 def read_result(
     content: Mapping,  # From `to_dict`, of this version or of version 1
@@ -448,6 +476,7 @@ def read_result(
                     objects=tuple(content["objects"]) if new else (), versions=content["versions"],
                     partial_order=_read_relation(content["compelled"], names), agreement=agreed,
                     choice=_read_choice(content.get("choice")),
+                    credibility=_read_credibility(content.get("credibility")),
                     edges=_read_edges(content, names, agreed),
                     table=unpack_rows(content["data"], schema, notes) if new else None)
     _check_edges(result)

@@ -149,7 +149,7 @@ def judge_triples(
     near, at_loose = skeleton | skeleton.T, {v for edge in loose for v in edge}
     doubted = {v for p in pairs if p.state == "unexplained" for v in (p.one, p.two)}
     def judged(p, j):
-        in_doubt = j in at_loose or bool(doubted & {p.one, j, p.two})
+        in_doubt = j in at_loose or bool(doubted & {p.one, p.two})
         return Triple(p.one, j, p.two, _kind(counts, p, j, in_doubt, rule))
     return [judged(p, j) for p in pairs for j in np.flatnonzero(near[p.one] & near[p.two]).tolist()]
 
