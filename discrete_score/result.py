@@ -34,7 +34,8 @@ _EDGE_COLUMNS = ["from", "to", "mark", "decided_by", "margin", "answer", "tests"
 def _edge_frame(records: Sequence[Mapping]) -> pd.DataFrame:
     "Edges as a frame: the same frame after fitting and after loading."
     frame = pd.DataFrame(list(records), columns=_EDGE_COLUMNS)
-    filled = frame.assign(tests=frame["tests"].fillna(""), tail=frame["tail"].eq(True))
+    tests = [text if isinstance(text, str) else "" for text in frame["tests"]]
+    filled = frame.assign(tests=tests, tail=[tail is True for tail in frame["tail"].tolist()])
     return filled.astype({name: float for name in ("margin", "evidence", "confidence")})
 
 # %% ../nbs/32_result.ipynb #0daa3dfd

@@ -193,7 +193,8 @@ def test_interrupt_by_signal(tmp_path):
 
 def test_an_interrupt_waits_for_imports(tmp_path, monkeypatch):
     "Compiled libraries may abort when an exception meets them while they are loaded."
-    lines = "import signal, time", "signal.raise_signal(signal.SIGINT)", "time.sleep(.2)", "done = 1"
+    lines = ("import signal, time", "signal.raise_signal(signal.SIGINT)", "time.sleep(.2)",
+             "done = 1")
     (tmp_path / "loads_slowly.py").write_text("\n".join(lines))
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(KeyboardInterrupt), cli._patient():

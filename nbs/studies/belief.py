@@ -76,7 +76,8 @@ def filled(dag, n_states, kind, rng, names=None):
     cpts = []
     for j, pa in enumerate(parents):
         sizes = tuple(int(n_states[p]) for p in pa)
-        table = np.maximum(table_of(configurations(sizes), kind, int(n_states[j]), sizes, rng), 1e-9)
+        table = table_of(configurations(sizes), kind, int(n_states[j]), sizes, rng)
+        table = np.maximum(table, 1e-9)
         cpts.append(TableCPT(table/table.sum(1, keepdims=True), sizes))
     names = [f"v{j}" for j in range(len(dag))] if names is None else names
     states = tuple(tuple(map(str, range(m))) for m in n_states)
@@ -143,7 +144,8 @@ def dataset(name, n, seed):
 def judged(arrows, above, compelled):
     "Claims against the truth."
     counts = arrows, arrows & above, arrows & above.T, compelled, arrows & compelled
-    return dict(zip(("claims", "right", "against", "truly", "found"), (int(c.sum()) for c in counts)))
+    names = "claims", "right", "against", "truly", "found"
+    return {name: int(count.sum()) for name, count in zip(names, counts)}
 
 
 def followed(guide, estimator, table, dag):
