@@ -229,8 +229,9 @@ class KnowledgeEvidence:
 
     def _repr_markdown_(self):
         told = "the data do not object" if not self.contradicted else "the data object"
-        return (f"**{told}**: what was stated ({self.pairs} pairs) costs {self.cost:.1f} nats of "
-                f"evidence, and turns {len(self.against)} arrows that the data compel without it")
+        pairs, turned = counted(self.pairs, "pair"), counted(len(self.against), "arrow")
+        return (f"**{told}**: what was stated ({pairs}) costs {self.cost:.1f} nats of evidence, "
+                f"and turns {turned} that the data compel without it")
 
     def __repr__(self): return self._repr_markdown_().replace("**", "")
 
@@ -416,8 +417,8 @@ def _of_knowledge(known: KnowledgeEvidence) -> str:
     told = f"which may be noise (up to {known.slack:.1f})"
     if known.cost > known.slack: told = f"more than noise explains ({known.slack:.1f})"
     more = f" Without it the data would compel the opposite: {_some(turned)}." if turned else ""
-    return (f"What you stated ({known.pairs} pairs) costs {known.cost:.1f} nats of evidence, "
-            f"{told}.{more}")
+    pairs = counted(known.pairs, "pair")
+    return (f"What you stated ({pairs}) costs {known.cost:.1f} nats of evidence, {told}.{more}")
 
 # %% ../nbs/24_diagnosis.ipynb #e0d462e5
 @patch
