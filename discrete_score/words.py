@@ -298,7 +298,7 @@ def vote(
     "Has the criterion earned a vote on what the data leave open?"
     found = result.agreement
     if found is None: return Statement(_NOT_ASKED)
-    if not found.total: return Statement(_NOTHING)
+    if not found.total or not result.arrows_compelled(): return Statement(_NOTHING)
     facts = dict(measure=found.measure, right=found.right, total=found.total,
                  low=found.low, high=found.high)
     counted = Phrase(_COUNTED, **facts)
