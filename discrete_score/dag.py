@@ -259,11 +259,13 @@ def pdag(self: DagResult) -> np.ndarray:  # PDAG
 def frame(self: DagResult) -> pd.DataFrame:  # One row per edge: from, to, mark, share
     "The edges along the order, with what is known of each; what nobody was asked is empty."
     place = {name: k for k, name in enumerate(self.order)}
-    at = {name: k for k, name in enumerate(self.names)}
-    rows = []
-    for a, b in sorted(self.edges, key=lambda edge: (place[edge[0]], place[edge[1]])):
-        share = np.nan if self.confidence is None else float(self.confidence[at[a], at[b]])
-        rows.append((a, b, None if self.marks is None else self.marks[a, b], share))
+    rows, pdag = [], self.pdag()
+    for i, j in np.argwhere(self.dag):
+        share, sure = np.nan, self.confidence
+        if sure is not None: share = sure[i, j] + sure[j, i] * pdag[j, i]
+        ends = self.names[i], self.names[j]
+        rows.append((*ends, None if self.marks is None else self.marks[ends], float(share)))
+    rows.sort(key=lambda row: (place[row[0]], place[row[1]]))
     return pd.DataFrame(rows, columns=["from", "to", "mark", "share"])
 
 # %% ../nbs/31_dag.ipynb #81867e82

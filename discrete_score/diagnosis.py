@@ -16,9 +16,9 @@ from types import MappingProxyType
 from typing import Any, Literal
 import numpy as np
 import pandas as pd
-from .base import Problem, Setting, patch
+from .base import Problem, Setting, counted, patch
 from .data import Table, as_table
-from .graphs import check_order
+from .graphs import check_order, is_dag
 from .guide import AUTO_MEASURES, Agreement, EvidenceGuide, agreement
 from .measures import UnprovenMeasureWarning
 from .order import Guide, Knowledge, OrderResult, as_relation, causal_order
@@ -229,16 +229,36 @@ class KnowledgeEvidence:
 
     def _repr_markdown_(self):
         told = "the data do not object" if not self.contradicted else "the data object"
-        return (f"**{told}**: what was stated ({self.pairs} pairs) costs {self.cost:.1f} nats of "
-                f"evidence, and turns {len(self.against)} arrows that the data compel without it")
+        pairs, turned = counted(self.pairs, "pair"), counted(len(self.against), "arrow")
+        return (f"**{told}**: what was stated ({pairs}) costs {self.cost:.1f} nats of evidence, "
+                f"and turns {turned} that the data compel without it")
 
     def __repr__(self): return self._repr_markdown_().replace("**", "")
+
+# %% ../nbs/24_diagnosis.ipynb #e1acb868
+def _obeying(order: Sequence, before: np.ndarray, names: Sequence) -> list:
+    "The order that obeys, and else keeps to the one that is given."
+    left, found = [names.index(name) for name in order], []
+    while left:
+        first = next(j for j in left if not before[left, j].any())
+        left.remove(first)
+        found.append(names[first])
+    return found
+
+# %% ../nbs/24_diagnosis.ipynb #d901241d
+def _turned(arrows: pd.DataFrame, before: np.ndarray, names: Sequence) -> pd.DataFrame:
+    "Compelled arrows whose opposite was stated, with what turning them costs."
+    at = {name: k for k, name in enumerate(names)}
+    tails, heads = (arrows[end].map(at).to_numpy(int) for end in ("from", "to"))
+    turned = arrows.compelled.to_numpy(bool) & before[heads, tails]
+    return arrows.loc[turned, ["from", "to", "margin"]].reset_index(drop=True)
 
 # %% ../nbs/24_diagnosis.ipynb #9119a784
 def knowledge_evidence(
     table: Table | pd.DataFrame | np.ndarray,  # Rows
     knowledge: Knowledge | Mapping | np.ndarray,  # What was stated, or its relation
     *,
+    order: Sequence[Hashable] | None = None,  # An order that is known to be good
     free: EvidenceGuide | None = None,  # Fitted without the knowledge; a new one if None
     bound: EvidenceGuide | None = None,  # Fitted with it; a new one if None
     seed: int = 0,  # Settles ties of the search
@@ -248,11 +268,11 @@ def knowledge_evidence(
     before = as_relation(knowledge, table.names)
     free = EvidenceGuide(seed=seed).fit(table) if free is None else free
     bound = EvidenceGuide(seed=seed).fit(table, before) if bound is None else bound
-    arrows, at = free.margins(), {name: k for k, name in enumerate(table.names)}
-    tails, heads = (arrows[end].map(at).to_numpy(int) for end in ("from", "to"))
-    turned = arrows.compelled.to_numpy(bool) & before[heads, tails]
-    against = arrows.loc[turned, ["from", "to", "margin"]].reset_index(drop=True)
-    cost = max(0., free.ordering_.value - bound.ordering_.value) + 0.
+    tried = [bound.own_order(), free.own_order(), *([] if order is None else [order])]
+    best = max(bound.evidence(_obeying(one, before, table.names)) for one in tried)
+    if is_dag(bound.ordering_.network | before): best = max(best, bound.ordering_.value)
+    cost = max(0., free.ordering_.value - best) + 0.
+    against = _turned(free.margins(), before, table.names)
     return KnowledgeEvidence(int(before.sum()), cost, _slack(table), against)
 
 # %% ../nbs/24_diagnosis.ipynb #df341da9
@@ -344,7 +364,8 @@ def diagnose(
     before, p_value = as_relation(knowledge, table.names), None
     if max_in_degree is not None: p_value = in_degree_p_value(implied.p_values, max_in_degree)
     if before.any():
-        known = knowledge_evidence(table, before, free=guide, bound=bound, seed=seed)
+        options = dict(order=implied.order, free=guide, bound=bound, seed=seed)
+        known = knowledge_evidence(table, before, **options)
     return Diagnosis(max_in_degree, implied, p_value, evidence, denied, known)
 
 # %% ../nbs/24_diagnosis.ipynb #3c6e1d48
@@ -373,11 +394,13 @@ def _of_evidence(e: OrderEvidence) -> str:
 # %% ../nbs/24_diagnosis.ipynb #9b8540b5
 def _of_independences(found: Independences) -> str:
     "The independences in words."
+    total, n = found.tested + found.untestable, len(found.rejected)
+    if not total: return "Its network joins every pair and implies no independence."
     some = _some([f"{a} and {b}" for a, b in zip(found.rejected["from"], found.rejected["to"])], 3)
-    which = f" ({some})" if some else ""
-    told = ": an arrow is missing along this order, or a cause that is no column" if some else ""
-    return (f"Its network implies {found.tested + found.untestable} independences; of the "
-            f"{found.tested} that can be tested {len(found.rejected)} are rejected{which}{told}.")
+    told = ""
+    if n: told = f" ({some}): an arrow is missing along this order, or a cause that is no column"
+    return (f"Its network implies {counted(total, 'independence')}; tests reject {n} of the "
+            f"{found.tested} that can be tested{told}.")
 
 # %% ../nbs/24_diagnosis.ipynb #8ecb0227
 def _of_untestable(d: Diagnosis) -> str:
@@ -394,8 +417,8 @@ def _of_knowledge(known: KnowledgeEvidence) -> str:
     told = f"which may be noise (up to {known.slack:.1f})"
     if known.cost > known.slack: told = f"more than noise explains ({known.slack:.1f})"
     more = f" Without it the data would compel the opposite: {_some(turned)}." if turned else ""
-    return (f"What you stated ({known.pairs} pairs) costs {known.cost:.1f} nats of evidence, "
-            f"{told}.{more}")
+    pairs = counted(known.pairs, "pair")
+    return (f"What you stated ({pairs}) costs {known.cost:.1f} nats of evidence, {told}.{more}")
 
 # %% ../nbs/24_diagnosis.ipynb #e0d462e5
 @patch

@@ -428,7 +428,7 @@ def _canvas(ax, layout: Layout, title: str):
 def _share(dag, confidence, i, j, kind) -> float:
     "How sure an edge is; one half if nobody says."
     if confidence is None or kind == "missing": return .5
-    return max(confidence[i, j], confidence[j, i] if dag[j, i] else 0)
+    return confidence[i, j] + (confidence[j, i] if dag[j, i] else 0)
 
 # %% ../nbs/41_figures.ipynb #f14fc0c4
 def _by_position(marks, names) -> dict:

@@ -176,9 +176,9 @@ class OrderResult:
         left = len(self.names) - len(self.steps)
         state = f" ({left} columns still to be placed before these)" if left else ""
         order = " → ".join(map(str, self.order))
-        return f"**Causal order** by `{self.measure}`, roots first{state}: {order}"
+        return f"One causal order by `{self.measure}`, roots first{state}: {order}"
 
-    def __repr__(self): return self._repr_markdown_().replace("**", "").replace("`", "")
+    def __repr__(self): return self._repr_markdown_().replace("`", "")
 
 # %% ../nbs/20_order.ipynb #0642fc73
 _STEP_COLUMNS = ["step", "leaf", "value", "runner_up", "margin", "standard_error", "n_candidates",

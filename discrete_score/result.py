@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from scipy.sparse.csgraph import connected_components
-from .base import Phrase, Problem, patch, read_phrase
+from .base import Phrase, Problem, View, patch, read_phrase
 from .belief import Testimony
 from .dag import DagResult
 from .data import Schema, Table
@@ -107,7 +107,7 @@ class Result:
 
     def __eq__(self, other): return isinstance(other, Result) and _same(self, other)
     def __repr__(self): return repr(self.search)
-    def _repr_markdown_(self): return self.search._repr_markdown_()
+    _repr_markdown_ = View("words")  # Defined further up, loaded when it is used
 
 # %% ../nbs/32_result.ipynb #53baec3f
 def _same(a, b) -> bool:

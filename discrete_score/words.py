@@ -298,7 +298,7 @@ def vote(
     "Has the criterion earned a vote on what the data leave open?"
     found = result.agreement
     if found is None: return Statement(_NOT_ASKED)
-    if not found.total: return Statement(_NOTHING)
+    if not found.total or not result.arrows_compelled(): return Statement(_NOTHING)
     facts = dict(measure=found.measure, right=found.right, total=found.total,
                  low=found.low, high=found.high)
     counted = Phrase(_COUNTED, **facts)
@@ -484,9 +484,9 @@ def graph_edges(
     return Statement(Phrase(repr(graph) + "."), details, rows=rows)
 
 
-_STEADY = ("A share is that of half-samples whose graph has this arrow, this way. Half of the rows "
-           "hold fewer edges and compel less: a small share takes no mark away, and a large one "
-           "does not close an open edge.")
+_STEADY = ("A share is that of half-samples whose graph has this edge: this way, or either way if "
+           "it is open. Half of the rows hold fewer edges and compel less: a small share takes no "
+           "mark away, and a large one closes no open edge.")
 
 # %% ../nbs/40_words.ipynb #98a85dd9
 def against(
@@ -511,14 +511,19 @@ def _removed(result: Result, most: int = 5) -> list[str]:
 
 # %% ../nbs/40_words.ipynb #f311c6eb
 @patch
-def _repr_markdown_(self: DiscreteScore) -> str:
+def _repr_markdown_(self: Result) -> str:
     "What to believe, the graph, one order, its weak places, and what was done to the table."
+    known = [said for said in [stated(self)] if said]
+    head = [compelled(self)] if self.agreement is None else [compelled(self), vote(self)]
+    graph = [] if self.edges is None else [_counted_edges(self.edges)]
+    size = f"{self.n_rows:,.0f} rows, {len(self.names)} columns."
+    parts = [*map(markdown, [*known, *head]), *graph, markdown(one_order(self)),
+             f"{size} {weak_places(self, most=8)}", "\n".join(_removed(self))]
+    return "\n\n".join([*parts, *(f"*{note}*" for note in self.notes)])
+
+# %% ../nbs/40_words.ipynb #4d990248
+@patch
+def _repr_markdown_(self: DiscreteScore) -> str:
+    "The result in words, if there is one."
     if not hasattr(self, "result_"): return f"`{self!r}`, not fitted"
-    result = self.result_
-    known = [said for said in [stated(result)] if said]
-    head = [compelled(result)] if result.agreement is None else [compelled(result), vote(result)]
-    graph = [] if result.edges is None else [_counted_edges(result.edges)]
-    size = f"{result.n_rows:,.0f} rows, {len(result.names)} columns."
-    parts = [*map(markdown, [*known, *head]), *graph, markdown(one_order(result)),
-             f"{size} {weak_places(result, most=8)}", "\n".join(_removed(result))]
-    return "\n\n".join([*parts, *(f"*{note}*" for note in result.notes)])
+    return self.result_._repr_markdown_()

@@ -364,6 +364,7 @@ def test_what_is_stated_is_never_credited_to_the_data(seed):
     for tail, _, head, mark, why, _ in words.who_decided(found).rows.cells:
         assert ((tail, head) in pairs) == (mark == "known") == (why == "you stated it")
     assert found.arrows_compelled() == said.items or not said.items
+    if not said.items: assert words.vote(found).headline.startswith("Nothing is compelled")
 
 
 @pytest.mark.parametrize("seed", [1, 3, 14])
@@ -372,8 +373,9 @@ def test_statements_are_held_against_the_data(seed):
     known = model.diagnose(n_samples=300).knowledge
     free = ds.DiscreteScore(identifiers="keep").fit(frame_of(seed))
     assert known.pairs == model.result_.stated().sum() and known.cost >= 0
-    cost = free.guide_.ordering_.value - model.guide_.ordering_.value
-    assert known.cost == pytest.approx(max(cost, 0), abs=1e-6)
+    best, least = free.guide_.ordering_.value, model.guide_.ordering_.value
+    most = best - model.guide_.evidence(model.order_)
+    assert max(0, best - least) - 1e-6 <= known.cost <= max(0, most) + 1e-6
     assert free.diagnose(n_samples=300).knowledge is None
     said = " ".join(model.diagnose(n_samples=300).reasons())
     assert f"What you stated ({known.pairs} pairs) costs {known.cost:.1f} nats" in said
