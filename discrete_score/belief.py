@@ -57,12 +57,12 @@ def fit(
     "Find the best network, test its triples, and search again with what they compel."
     table = as_table(table)
     before = as_relation(knowledge, table.names)
-    EvidenceGuide.fit(self, table, before)
+    EvidenceGuide.fit(self, table)
     self.free_, counts = self.ordering_, self.ordering_.sets.families.counts
     self.triples_ = self._test(counts, table.names)
     self.arrows_ = _joined(self.triples_.arrows, before)
     self.joint_ = reachable(self.arrows_ | before)
-    if self.arrows_.any(): self._hold()
+    if self.joint_.any(): self._hold()
     self._table, self._arrows = table, [tuple(a) for a in np.argwhere(self.arrows_).tolist()]
     return self
 

@@ -21,7 +21,7 @@ from .belief import Testimony
 from .dag import DagResult
 from .data import Schema, Table
 from .files import fingerprint, label_texts, plain, read_json, versions, write_json
-from .graphs import reachable, reduced
+from .graphs import is_dag, reachable, reduced
 from .guide import Agreement, agreement, explain
 from .order import Guide, OrderResult, Step, as_knowledge
 from .triples import Credibility
@@ -128,6 +128,18 @@ def stated(self: Result) -> np.ndarray:  # Bool array: `[i, j]`: i was said to c
     "What was stated about the order, with all that follows from it."
     return as_knowledge(self.settings.get("knowledge")).relation(self.names)
 
+# %% ../nbs/32_result.ipynb #3b4f1c05
+def _with_stated(stated: np.ndarray, before: np.ndarray) -> np.ndarray:
+    "Stated pairs, and those that follow from them only together with compelled ones."
+    if not is_dag(stated | before): return stated
+    return stated | (reachable(stated | before) & ~before)
+
+
+@patch
+def known(self: Result) -> np.ndarray:  # Bool array: `[i, j]`: i before j rests on statements
+    "What was stated, and what follows from it only together with what is compelled."
+    return _with_stated(self.stated(), self.partial_order)
+
 # %% ../nbs/32_result.ipynb #397a63c7
 @patch
 def held(self: Result) -> np.ndarray:  # Bool array: `[i, j]`: i has to come before j
@@ -142,7 +154,7 @@ def held(self: Result) -> np.ndarray:  # Bool array: `[i, j]`: i has to come bef
 @patch
 def arrows_compelled(self: Result) -> list[tuple[str, str]]:  # Pairs (earlier, later)
     "The few compelled arrows from which, with what was stated, all compelled pairs follow."
-    few = reduced(self.held()) & ~self.stated()
+    few = reduced(self.held()) & ~self.known()
     return [(self.names[i], self.names[j]) for i, j in np.argwhere(few)]
 
 # %% ../nbs/32_result.ipynb #9ec19ba7
@@ -172,8 +184,8 @@ def make_result(
         agreed = agreement(alone, guide)
         known = as_knowledge(settings.get("knowledge")).relation(table.names)
         told = _with_witnesses(explain(search, guide, agreed), testimony)
-        stated = known | reachable(known | before) & ~before
-        edges = mark_edges(told, stated, table.names, agreed.deserves_vote)
+        rest = _with_stated(known, before)
+        edges = mark_edges(told, rest, table.names, agreed.deserves_vote)
     return Result(search=replace(search, seed=int(search.seed)), schema=table.schema,
                   n_rows=table.total, fingerprint=fingerprint(table),
                   notes=tuple(map(_note, (*table.notes, *notes))), settings=settings,
@@ -216,11 +228,11 @@ def marks_of(
 ) -> dict[tuple[str, str], str]:  # (from, to) -> mark
     "What the result says of the edges of a network."
     edges = [] if self.edges is None else zip(*(self.edges[c] for c in ("from", "to", "mark")))
-    own, stated, held = {(a, b): mark for a, b, mark in edges}, self.stated(), self.held()
+    own, rest, held = {(a, b): mark for a, b, mark in edges}, self.known(), self.held()
     found = {}
     for i, j in np.argwhere(dag):
         pair = self.names[i], self.names[j]
-        known = "known" if stated[i, j] else "compelled" if held[i, j] else "open"
+        known = "known" if rest[i, j] else "compelled" if held[i, j] else "open"
         found[pair] = own.get(pair, known)
     return found
 

@@ -23,6 +23,7 @@ from .graphs import reduced
 from .measures import MEASURES
 from .order import Bootstrap, Knowledge
 from .result import Result
+from .triples import Credibility
 
 # %% ../nbs/40_words.ipynb #79106c96
 def _offered(registry: Registry, without: str = "", **more: str) -> dict:
@@ -245,9 +246,10 @@ def compelled(
     result: Result,  # A fitted result
 ) -> Statement:
     "What comes before what without the criterion, and without having been stated."
-    known, given = result.stated(), result.given_graph()
+    known, given, told = result.known(), result.given_graph(), result.credibility
     if result.settings.get("guide") is None:
         return Statement(_NO_GUIDE_BUT if known.any() else _NO_GUIDE, meaning=[_ASK_GUIDE])
+    if told is not None and told.verdict == "no": return _no_graph(told)
     facts = dict(who="the given graph" if given else "the data", s="s" * given,
                  pairs=int((result.held() & ~known).sum()),
                  total=count_pairs(result.names) - int(known.sum()))
@@ -267,6 +269,17 @@ _NO_GUIDE_BUT = Phrase("This search used no guide: the criterion decided every p
                        "not state, and nothing here is compelled by the data.")
 _ASK_GUIDE = Phrase("Run it again with {guide} to see what is.", guide=Setting("guide", "evidence"))
 
+# %% ../nbs/40_words.ipynb #23a63f92
+def _no_graph(told: Credibility) -> Statement:
+    "That a table is no graph of its columns, and where that shows."
+    text = ("This table does not behave like a graph of its columns, so nothing is called "
+            "compelled: nothing in it separates {lost} of {pairs} pairs that should be apart.")
+    why = ("A cause that is not in the table would do that, or coarse bins, or rows that were "
+           "selected. What you know about the order helps more here than the data.")
+    shown = [f"{a} and {b}" for a, b in told.unexplained]
+    facts = dict(lost=len(shown), pairs=told.pairs)
+    return Statement(Phrase(text, **facts), [why], items=shown)
+
 # %% ../nbs/40_words.ipynb #2772cb14
 def _nothing(result: Result, facts: Mapping) -> Statement:
     "Nothing is compelled: whose order is it, then?"
@@ -284,6 +297,8 @@ def _nothing(result: Result, facts: Mapping) -> Statement:
 def _explained(result: Result, facts: Mapping, n: int) -> list[Phrase]:
     "What an arrow means, and what is not said."
     why = "turning it would make the data much less likely, whatever the measure of randomness"
+    if result.credibility is not None:
+        why = "tests leave no choice, unless a cause that is not in the table drives both"
     if result.given_graph():
         why = "so it is in every network of the class of that graph; the data were not asked"
     return [Phrase("“a → b” says that a comes before b: {why}.", why=why),
@@ -414,7 +429,7 @@ def _whole_table(result: Result, before, after) -> str:
     "What the result has for a pair of columns."
     i, j = result.names.index(before), result.names.index(after)
     for way in ((i, j), (j, i)):
-        mark = "known" if result.stated()[way] else "compelled" if result.held()[way] else ""
+        mark = "known" if result.known()[way] else "compelled" if result.held()[way] else ""
         if mark: return f"{result.names[way[0]]} first, {mark}"
     return "open"
 
