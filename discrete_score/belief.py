@@ -69,9 +69,9 @@ def fit(
 # %% ../nbs/25_belief.ipynb #8307cea3
 @patch
 def _test(self: Belief, counts: Counts, names: Sequence[str]) -> Triples:
-    "What the tests say of the skeleton that was found; nothing if rows cannot be counted."
-    skeleton = self.free_.network
-    return find_triples(counts, skeleton if counts.whole else skeleton & False, names, self.rule)
+    "What the tests say of the network that was found; nothing if rows cannot be counted."
+    network = self.free_.network
+    return find_triples(counts, network if counts.whole else network & False, names, self.rule)
 
 
 @patch

@@ -25,7 +25,7 @@ class TripleRule:
     level: float = .01  # Columns with a larger p-value given some set are separated by it
     clear: float = .1  # The smallest separator convinces if its p-value is larger than this
     back: float = 1e-4  # Dependence is back if the p-value is smaller than this
-    most: int = 2  # Separators have at most so many columns
+    most: int = 2  # Separators have at most so many columns, or are the parents of a column
     neighbours: int = 10  # Of more neighbours only the strongest are tried, and common ones
     few: int = 3  # So many unexplained pairs may always be chance, less one
     share: float = .05  # And so large a share of the pairs that were tested
@@ -50,13 +50,12 @@ def _pool(v: int, pair: tuple[int, int], near: np.ndarray, strength: np.ndarray 
     return sorted({*best, *np.flatnonzero(common).tolist()})
 
 # %% ../nbs/22_triples.ipynb #c25a78f1
-def _sets(pair: tuple[int, int], near: np.ndarray, strength, rule: TripleRule) -> list[tuple]:
-    "Sets of neighbours of one or the other column, the small ones first."
-    found = {()}
-    for v in pair:
-        pool = _pool(v, pair, near, strength, rule.neighbours)
-        found.update(s for m in range(1, rule.most + 1) for s in combinations(pool, m))
-    return sorted(found, key=lambda s: (len(s), s))
+def _sets(pair: tuple[int, int], pools: Sequence, dag: np.ndarray, rule: TripleRule) -> list:
+    "Small sets of neighbours of one or the other column, then the parents of each."
+    small = {s for pool in pools for m in range(rule.most + 1) for s in combinations(pool, m)}
+    parents = {tuple(np.flatnonzero(dag[:, v]).tolist()) for v in pair}
+    large = {s for s in parents if len(s) > rule.most}
+    return sorted(small | large, key=lambda s: (len(s), s))
 
 # %% ../nbs/22_triples.ipynb #beb7dad0
 def _strengths(counts: Counts, near: np.ndarray) -> np.ndarray:
@@ -68,25 +67,26 @@ def _strengths(counts: Counts, near: np.ndarray) -> np.ndarray:
 
 # %% ../nbs/22_triples.ipynb #d2007aff
 def _separate(counts: Counts, pair: tuple[int, int], sets: list[tuple], rule: TripleRule) -> Pair:
-    "Test a pair given every set."
+    "Test a pair given every set; large ones count only if no small one separates."
     said = chi2_exact_many(counts, *pair, sets)
-    p, tested = said.p_values, np.isfinite(said.p_values)
-    if not tested.any(): return Pair(*pair, "untestable")
-    top, apart = float(p[tested].max()), [s for s, v in zip(sets, p) if v > rule.level]
+    p = {s: v for s, v in zip(sets, said.p_values.tolist()) if np.isfinite(v)}
+    if not p: return Pair(*pair, "untestable")
+    apart, top = [s for s, v in p.items() if v > rule.level], max(p.values())
     if not apart:
         return Pair(*pair, "untestable" if said.determined.any() else "unexplained", p_value=top)
     least = min(map(len, apart))
-    clear = [s for s, v in zip(sets, p) if len(s) == least and v > rule.clear]
+    if least <= rule.most: apart = [s for s in apart if len(s) <= rule.most]
+    clear = [s for s in apart if len(s) == least and p[s] > rule.clear]
     return Pair(*pair, "explained", tuple(apart), tuple(clear), top)
 
 # %% ../nbs/22_triples.ipynb #c60b75fc
 def find_pairs(
     counts: Counts,  # The rows; their weights must be whole numbers
-    skeleton: np.ndarray,  # Bool array, symmetric: which columns are adjacent
+    network: np.ndarray,  # DAG, class or skeleton: which columns are adjacent
     rule: TripleRule = TripleRule(),  # When a test convinces
 ) -> list[Pair]:  # One per pair without an edge that has a common neighbour
     "What separates the pairs that have a common neighbour but no edge."
-    near, d = skeleton | skeleton.T, len(skeleton)
+    near, dag, d = network | network.T, network & ~network.T, len(network)
     crowded = near.sum(0).max(initial=0) > rule.neighbours
     strength = _strengths(counts, near) if crowded else None
     todo = [(i, k) for i, k in combinations(range(d), 2)
@@ -94,7 +94,8 @@ def find_pairs(
     found = {}
     def act(some):
         for pair in some:
-            found[pair] = _separate(counts, pair, _sets(pair, near, strength, rule), rule)
+            pools = [_pool(v, pair, near, strength, rule.neighbours) for v in pair]
+            found[pair] = _separate(counts, pair, _sets(pair, pools, dag, rule), rule)
     spread(act, todo, 20 * len(todo) * counts.n)
     return [found[pair] for pair in todo]
 
@@ -312,15 +313,15 @@ Triples.frame = _frame
 # %% ../nbs/22_triples.ipynb #6a2ed95e
 def find_triples(
     counts: Counts,  # The rows; their weights must be whole numbers
-    skeleton: np.ndarray,  # DAG, class or skeleton: which columns are adjacent
+    network: np.ndarray,  # DAG, class or skeleton: which columns are adjacent
     names: Sequence[str],  # Of the columns
     rule: TripleRule = TripleRule(),  # When a test convinces
 ) -> Triples:
-    "Test all triples of a skeleton, and direct what the tests compel."
-    near = check_pdag(skeleton, names)
-    near = near | near.T
-    pairs, loose = find_pairs(counts, near, rule), loose_edges(counts, near, rule)
+    "Test all triples of a network, and direct what the tests compel."
+    found = check_pdag(network, names)
+    near = found | found.T
+    pairs, loose = find_pairs(counts, found, rule), loose_edges(counts, near, rule)
     triples = judge_triples(counts, near, pairs, loose, rule)
-    found, clashes = orient(near, triples)
-    parts = tuple(pairs), tuple(triples), found, clashes, tuple(loose)
+    arrows, clashes = orient(near, triples)
+    parts = tuple(pairs), tuple(triples), arrows, clashes, tuple(loose)
     return Triples(tuple(names), near, *parts, rule)
