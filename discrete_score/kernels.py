@@ -4,11 +4,13 @@
 
 # %% auto #0
 __all__ = ['PLAN', 'RISING', 'LEFT_OUT', 'LIKELIHOOD', 'SET', 'N_SET', 'BRANCH', 'N_BRANCH', 'SHRUNK', 'N_SHRUNK', 'CHILD',
-           'NO_ROOM', 'WISHES', 'ROOT', 'TO_SHRINK', 'kernel', 'Data', 'pack', 'popcount', 'ones', 'as_data', 'Terms',
-           'far_term', 'term', 'Use', 'picks', 'worth', 'cells_of', 'sizes_of', 'cut', 'sum_terms', 'extend_small',
-           'renumber', 'codes_of', 'piles_of', 'large_piles', 'walk', 'extend_large', 'size_of', 'extend',
-           'count_family', 'family_sums', 'Trees', 'new_trees', 'enlarged', 'rank_branches', 'candidates_of',
-           'add_node', 'ask', 'choose', 'set_shrunk', 'choose_all', 'Places', 'holds', 'look_around', 'value_places',
+           'NO_ROOM', 'WISHES', 'ROOT', 'TO_SHRINK', 'READY', 'kernel', 'Data', 'pack', 'popcount', 'ones', 'as_data',
+           'Terms', 'far_term', 'term', 'Use', 'picks', 'worth', 'cells_of', 'sizes_of', 'cut', 'list_rows',
+           'count_cells', 'sum_terms', 'extend_small', 'renumber', 'codes_of', 'piles_of', 'large_piles', 'walk',
+           'extend_large', 'size_of', 'extend', 'count_family', 'family_sums', 'Trees', 'new_trees', 'enlarged',
+           'rank_branches', 'candidates_of', 'add_node', 'ask', 'descend', 'choose', 'set_shrunk', 'choose_all',
+           'Sizes', 'new_sizes', 'find_size', 'need_size', 'add_size', 'use_of', 'row_of', 'score_of', 'without',
+           'shrink_set', 'set_of', 'grant_next', 'grant_all', 'Places', 'holds', 'look_around', 'value_places',
            'new_places', 'bar', 'move', 'improve', 'reach_all', 'Climb', 'find_legal', 'gain_of', 'best_move',
            'take_move', 'distinct_rows', 'Lookup', 'find_key', 'own_weights', 'times_child', 'normalise']
 
@@ -33,6 +35,7 @@ class Data(NamedTuple):
     "A table as kernels read it."
     columns: np.ndarray  # States, `[d, n]`
     bits: np.ndarray  # Bitset of every state of every column, `[states, words]`; none if weighted
+    often: np.ndarray  # Rows with each state, `[states]`, with weights
     first: np.ndarray  # Where the bitsets of a column begin, `[d + 1]`
     n_states: np.ndarray  # States of each column, `[d]`
     weights: np.ndarray  # Whole number of rows that each row stands for; empty if one each
@@ -67,8 +70,8 @@ def ones(bits):
 
 # %% ../nbs/98_kernels.ipynb #227a85b2
 PLAN = np.array([
-    48.,  # Families with up to so many cells are extended by bitsets of all their cells
-    .45,  # In larger ones a cell gets a bitset if it has this many rows per word of it
+    128.,  # Families with up to so many cells are extended by bitsets of all their cells
+    .15,  # A cell gets a bitset if it has this many rows per word of it
     .45,  # One family is counted by bitsets if cells times words times this is below the rows
 ])
 
@@ -89,8 +92,10 @@ def as_data(
     columns = np.ascontiguousarray(np.asarray(codes).T, dtype=small)
     first = np.concatenate([[0], np.cumsum(n_states)]).astype(np.int64)
     bits = np.zeros((0, 0), np.uint64) if len(whole) else pack(columns, first)
+    often = [np.bincount(c, whole if len(whole) else None, m) for c, m in zip(columns, n_states)]
+    often = np.concatenate(often).astype(np.int64)
     total = float(whole.sum() if len(whole) else columns.shape[1])
-    return Data(columns, bits, first, n_states, whole, total, np.asarray(plan, float))
+    return Data(columns, bits, often, first, n_states, whole, total, np.asarray(plan, float))
 
 # %% ../nbs/98_kernels.ipynb #75d218f7
 RISING, LEFT_OUT, LIKELIHOOD = 0, 1, 2
@@ -183,6 +188,42 @@ def cut(cell, size, bits, low, m, counts, start, step):
         size -= np.int64(n)
     counts[start + (m - 1) * step] = size
 
+# %% ../nbs/98_kernels.ipynb #5e1c7a02
+@kernel
+def list_rows(cells, sizes, least):
+    "Rows of the cells with fewer than `least`, and where those of each cell begin."
+    start = np.zeros(len(cells) + 1, np.int64)
+    for c in range(len(cells)): start[c + 1] = start[c] + (sizes[c] if sizes[c] < least else 0)
+    rows = np.empty(start[-1], np.int32)
+    for c in range(len(cells)):
+        at, w = start[c], 0
+        while at < start[c + 1]:
+            word = cells[c, w]
+            while word:
+                low = word & (~word + np.uint64(1))
+                rows[at] = 64 * w + np.int64(popcount(low - np.uint64(1)))
+                at += 1
+                word ^= low
+            w += 1
+    return rows, start
+
+# %% ../nbs/98_kernels.ipynb #5e1c7a04
+@kernel
+def count_cells(data, cells, sizes, rows, start, largest, candidate, counts):
+    "Counts of a family's cells by the states of a candidate, `[candidate states * cells]`."
+    n, m, low = len(cells), data.n_states[candidate], data.first[candidate]
+    column = data.columns[candidate]
+    counts[:m * n] = 0
+    for c in range(n):
+        if start[c + 1] > start[c]:
+            for z in range(start[c], start[c + 1]): counts[column[rows[z]] * n + c] += 1
+        elif sizes[c] > 0 and c != largest:
+            cut(cells[c], sizes[c], data.bits, low, m, counts, c, n)
+    for s in range(m):
+        left = data.often[low + s]
+        for c in range(n): left -= counts[s * n + c]
+        counts[s * n + largest] = left
+
 # %% ../nbs/98_kernels.ipynb #1bcf1de1
 @kernel
 def sum_terms(terms, counts, at, r, k, alphas, slots, sums):
@@ -208,12 +249,14 @@ def extend_small(data, terms, use, child, parents, candidates, out):
     r, n_states, top = data.n_states[child], data.n_states, 1
     cells = cells_of(data, child, parents)
     sizes, n_cells = sizes_of(cells), len(cells)
+    largest = np.argmax(sizes)
+    sizes[largest] = 0
+    rows, start = list_rows(cells, sizes, max(8., cells.shape[1] * data.plan[1]))
     for c in candidates: top = max(top, n_states[c])
     counts, sums = np.empty(top * n_cells, np.int64), np.empty(use.slots.shape[1:], np.int64)
     for c in candidates:
         m = n_states[c]
-        for b in range(n_cells):
-            cut(cells[b], sizes[b], data.bits, data.first[c], m, counts, b, n_cells)
+        count_cells(data, cells, sizes, rows, start, largest, c, counts)
         sums[:] = 0
         alphas, slots = use.alphas[m], use.slots[m]
         for s in range(m):
@@ -295,18 +338,23 @@ def large_piles(rows, start, words, least):
 
 # %% ../nbs/98_kernels.ipynb #91a94c5f
 @kernel
-def walk(data, terms, alphas, slots, rows, start, bits, which, r, candidate, count, totals, sums):
+def walk(data, terms, alphas, slots, rows, start, bits, which, r, largest, candidate, room, sums):
     "Add the terms of a family in piles, extended by a candidate, to `sums`."
     column, m, low = data.columns[candidate], data.n_states[candidate], data.first[candidate]
-    weights, n_alphas = data.weights, alphas.shape[1]
-    for c in range(0, start.size - 1, r):
-        lo, hi = start[c], start[c + r]
+    weights, n_alphas, n_piles = data.weights, alphas.shape[1], start.size - 1
+    count, totals, left, c = room[0], room[1], room[2], largest // r * r
+    left[:m] = data.often[low:low + m]
+    for _ in range(n_piles // r):
+        c = c + r if c + r < n_piles else 0
+        lo, hi, pile = start[c], start[c + r], c + largest % r
         if lo == hi: continue
-        for pile in range(c, c + r):
+        for _ in range(r):
+            pile = pile + 1 if pile + 1 < c + r else c
             at, end = start[pile], start[pile + 1]
             if at == end: continue
-            by_bits = which[pile] >= 0
-            if by_bits: cut(bits[which[pile]], end - at, data.bits, low, m, count, 0, 1)
+            by_bits = which[pile] >= 0 or pile == largest
+            if pile == largest: count[:m] = left[:m]
+            elif by_bits: cut(bits[which[pile]], end - at, data.bits, low, m, count, 0, 1)
             elif weights.size:
                 for z in range(at, end): count[column[rows[z]]] += weights[rows[z]]
             else:
@@ -318,6 +366,7 @@ def walk(data, terms, alphas, slots, rows, start, bits, which, r, candidate, cou
                 if n > 0:
                     count[s] = 0
                     totals[s] += n
+                    left[s] -= n
                     for a in range(n_alphas):
                         sums[0, a] += term(terms, slots[0, a], alphas[0, a], n)
         by_state = hi - lo > m
@@ -337,15 +386,15 @@ def extend_large(data, terms, use, child, parents, candidates, out):
     for c in candidates: top = max(top, n_states[c])
     code, k = codes_of(data, parents, 4 * n + 1024)
     rows, start = piles_of(data, code, k, child)
+    largest = np.argmax(start[1:] - start[:-1])
     least = n + 1. if words == 0 else max(8., words * data.plan[1])
     bits, which = large_piles(rows, start, words, least)
-    count, totals = np.zeros(top, np.int64), np.zeros(top, np.int64)
-    sums = np.empty(use.slots.shape[1:], np.int64)
+    room, sums = np.zeros((3, top), np.int64), np.empty(use.slots.shape[1:], np.int64)
     for c in candidates:
         m = n_states[c]
         sums[:] = 0
-        walk(data, terms, use.alphas[m], use.slots[m], rows, start, bits, which, r, c, count,
-             totals, sums)
+        walk(data, terms, use.alphas[m], use.slots[m], rows, start, bits, which, r, largest, c,
+             room, sums)
         out[c] = worth(terms, use, m, sums, parents.size + 1)
 
 # %% ../nbs/98_kernels.ipynb #e272be35
@@ -392,7 +441,7 @@ def family_sums(data, terms, use, child, parents):
 # %% ../nbs/98_kernels.ipynb #55715ea9
 SET, N_SET, BRANCH, N_BRANCH, SHRUNK, N_SHRUNK, CHILD = range(7)
 NO_ROOM = WISHES = -1
-ROOT, TO_SHRINK = -1, -2
+ROOT, TO_SHRINK, READY = -1, -2, -3
 
 # %% ../nbs/98_kernels.ipynb #8427e1c2
 class Trees(NamedTuple):
@@ -403,13 +452,14 @@ class Trees(NamedTuple):
     column: np.ndarray  # Column that a branch adds
     gain: np.ndarray  # Score with it
     next: np.ndarray  # Node that it leads to, -1 if it was never taken
-    used: np.ndarray  # How many nodes, members and branches there are
+    used: np.ndarray  # How many nodes, members and branches; how often emptied
     roots: np.ndarray  # Node without parents of each column, -1 if not made
     may: np.ndarray  # `[i, j]`: may i be a parent of j?
     hashes: np.ndarray  # Settle ties
     tolerance: float  # Scores so close are equal
     most: int  # Most parents
     wishes: np.ndarray  # Child, node, and the branch to go on with (or ROOT, TO_SHRINK), `[k, 3]`
+    masks: np.ndarray  # The predecessors that each wish is about, `[k, d]`
     n_wishes: np.ndarray  # How many there are, `[1]`
 
 # %% ../nbs/98_kernels.ipynb #bef8729c
@@ -425,9 +475,10 @@ def new_trees(
     d, whole = len(may), np.int64
     return Trees(np.zeros((room, 7), whole), np.zeros((room, 2)),
                  np.zeros(4 * room + 4 * d, np.int32), np.zeros(8 * room + d, np.int32),
-                 np.zeros(8 * room + d), np.zeros(8 * room + d, whole), np.zeros(3, whole),
+                 np.zeros(8 * room + d), np.zeros(8 * room + d, whole), np.zeros(4, whole),
                  np.full(d, -1), np.asarray(may, bool), np.asarray(hashes, np.uint64),
-                 float(tolerance), int(most), np.zeros((256, 3), whole), np.zeros(1, whole))
+                 float(tolerance), int(most), np.zeros((256, 3), whole), np.zeros((256, d), bool),
+                 np.zeros(1, whole))
 
 # %% ../nbs/98_kernels.ipynb #6f9ba991
 def enlarged(
@@ -498,21 +549,22 @@ def add_node(trees, child, parents, branch, score, row):
 
 # %% ../nbs/98_kernels.ipynb #f328f1d4
 @kernel
-def ask(trees, child, node, branch):
+def ask(trees, child, node, branch, before):
     "Leave a wish, if there is room for one."
     k = trees.n_wishes[0]
     if k == len(trees.wishes): return WISHES
     trees.wishes[k, 0], trees.wishes[k, 1], trees.wishes[k, 2] = child, node, branch
+    trees.masks[k] = before
     trees.n_wishes[0] += 1
     return WISHES
 
 # %% ../nbs/98_kernels.ipynb #c3006e89
 @kernel
-def choose(trees, child, before, passed):
-    "The node of the best parents of `child` among the mask `before`, and what it had to pass by."
+def descend(trees, child, before, passed):
+    "Where the walk of `child` among the mask `before` ends, and what is missing."
     node = trees.roots[child]
     passed[:] = False
-    if node < 0: return ask(trees, child, -1, ROOT)
+    if node < 0: return -1, ROOT
     while True:
         at, found = trees.nodes[node], -1
         for b in range(at[BRANCH], at[BRANCH] + at[N_BRANCH]):
@@ -520,10 +572,16 @@ def choose(trees, child, before, passed):
                 found = b
                 break
             passed[trees.column[b]] = True
-        if found < 0: break
-        if trees.next[found] < 0: return ask(trees, child, node, found)
+        if found < 0: return node, READY if at[N_SHRUNK] >= 0 else TO_SHRINK
+        if trees.next[found] < 0: return node, found
         node = trees.next[found]
-    return node if at[N_SHRUNK] >= 0 else ask(trees, child, node, TO_SHRINK)
+
+# %% ../nbs/98_kernels.ipynb #5e1c7b00
+@kernel
+def choose(trees, child, before, passed):
+    "The node of the best parents of `child` among the mask `before`, and what it had to pass by."
+    node, missing = descend(trees, child, before, passed)
+    return node if missing == READY else ask(trees, child, node, missing, before)
 
 # %% ../nbs/98_kernels.ipynb #7861e483
 @kernel
@@ -549,12 +607,179 @@ def choose_all(trees, order, nodes):
         before[v] = True
     return trees.n_wishes[0]
 
+# %% ../nbs/98_kernels.ipynb #5e1c7b03
+class Sizes(NamedTuple):
+    "What sets of columns are charged, by the number of their configurations."
+    keys: np.ndarray  # Numbers of configurations, as a hash table; 0 where there is none
+    alphas: np.ndarray  # Pseudo-count of a cell
+    slots: np.ndarray  # Row of the tables of terms
+    charges: np.ndarray  # What the parameters cost
+    states: np.ndarray  # Numbers of states that occur in the table, and 0
+    edge_cost: float  # What every parent costs
+    wanted: np.ndarray  # Numbers of configurations that were not there
+    n_wanted: np.ndarray  # How many of them there are, `[1]`
+
+# %% ../nbs/98_kernels.ipynb #5e1c7b04
+def new_sizes(
+    n_states: np.ndarray,  # States of each column
+    edge_cost: float,  # What every parent costs
+    *,
+    room: int = 4096,  # Places of the hash table
+) -> Sizes:
+    "Sizes of which none is known yet."
+    states = np.concatenate([[0], np.unique(n_states)]).astype(np.int64)
+    return Sizes(np.zeros(room), np.ones(room), np.zeros(room, np.int64), np.zeros(room), states,
+                 float(edge_cost), np.zeros(2 * len(states) + 2), np.zeros(1, np.int64))
+
+# %% ../nbs/98_kernels.ipynb #5e1c7b05
+@kernel
+def find_size(sizes, size):
+    "The place of a number of configurations, or of the gap where it belongs."
+    at = np.int64(size % 1048573.) % sizes.keys.size
+    while sizes.keys[at] != size and sizes.keys[at] != 0:
+        at = at + 1 if at + 1 < sizes.keys.size else 0
+    return at
+
+# %% ../nbs/98_kernels.ipynb #5e1c7b06
+@kernel
+def need_size(sizes, size):
+    "The place of a number of configurations; -1 if it is not there, and then it is wanted."
+    at = find_size(sizes, size)
+    if sizes.keys[at] == size: return at
+    k = sizes.n_wanted[0]
+    if k < sizes.wanted.size:
+        sizes.wanted[k] = size
+        sizes.n_wanted[0] += 1
+    return -1
+
+# %% ../nbs/98_kernels.ipynb #5e1c7b07
+def add_size(
+    sizes: Sizes,  # Changed in place
+    size: float,  # Number of configurations
+    alpha: float,  # Pseudo-count of a cell
+    slot: int,  # Row of the tables of terms
+    charge: float,  # What the parameters cost
+) -> None:
+    "Add what sets with so many configurations are charged."
+    at = find_size(sizes, size)
+    sizes.alphas[at], sizes.slots[at], sizes.charges[at] = alpha, slot, charge
+    sizes.keys[at] = size
+
+# %% ../nbs/98_kernels.ipynb #5e1c7b0a
+@kernel
+def use_of(data, sizes, child, parents, n):
+    "The use of terms for a family, extended by candidates with the first `n` of `sizes.states`."
+    r, q, good = data.n_states[child], size_of(data, parents), True
+    top = sizes.states[n - 1] + 1
+    alphas, charges = np.ones((top, 2, 1)), np.zeros((top, 2))
+    slots = np.zeros((top, 2, 1), np.int64)
+    for m in sizes.states[:n]:
+        for k in range(2):
+            at = need_size(sizes, q * max(m, 1) * (r if k == 0 else 1))
+            if at < 0: good = False
+            else:
+                alphas[m, k, 0], slots[m, k, 0] = sizes.alphas[at], sizes.slots[at]
+                charges[m, k] = sizes.charges[at]
+    return Use(alphas, slots, charges, True, sizes.edge_cost), good
+
+# %% ../nbs/98_kernels.ipynb #5e1c7b0b
+@kernel
+def row_of(data, terms, sizes, child, parents, candidates, row):
+    "Write the scores of a family with each of `candidates` as one more parent into `row[d]`."
+    use, good = use_of(data, sizes, child, parents, sizes.states.size)
+    if good: extend(data, terms, use, child, parents, candidates, row)
+    return good
+
+# %% ../nbs/98_kernels.ipynb #5e1c7b0c
+@kernel
+def score_of(data, terms, sizes, child, parents):
+    "The score of a family, and whether its sizes are known."
+    use, good = use_of(data, sizes, child, parents, 1)
+    if not good: return 0., False
+    sums = family_sums(data, terms, use, child, parents)
+    return worth(terms, use, 0, sums, parents.size), True
+
+# %% ../nbs/98_kernels.ipynb #5e1c7b0f
+@kernel
+def without(parents, k):
+    "The parents but the one in place `k`."
+    fewer = np.empty(parents.size - 1, np.int64)
+    fewer[:k], fewer[k:] = parents[:k], parents[k + 1:]
+    return fewer
+
+# %% ../nbs/98_kernels.ipynb #5e1c7b10
+@kernel
+def shrink_set(data, terms, sizes, trees, child, parents):
+    "Drop parents while that helps: those left, their score, and whether all sizes are known."
+    now, good = score_of(data, terms, sizes, child, parents)
+    while good and parents.size:
+        scores = np.empty(parents.size)
+        for k in range(parents.size):
+            scores[k], known = score_of(data, terms, sizes, child, without(parents, k))
+            good &= known
+        best, top = -1, scores.max() - trees.tolerance
+        for k in range(parents.size):
+            first = best < 0 or trees.hashes[parents[k]] < trees.hashes[parents[best]]
+            if scores[k] >= top and first: best = k
+        if not scores[best] > now + trees.tolerance: break
+        parents, now = without(parents, best), scores[best]
+    return parents, now, good
+
+# %% ../nbs/98_kernels.ipynb #5e1c7b11
+@kernel
+def set_of(trees, node, missing):
+    "The parents of a node, or of the one that its branch `missing` leads to, in increasing order."
+    n = 0 if missing == ROOT else trees.nodes[node, N_SET]
+    parents = np.empty(n + (missing >= 0), np.int64)
+    for k in range(n): parents[k] = trees.members[trees.nodes[node, SET] + k]
+    if missing >= 0:
+        while n > 0 and parents[n - 1] > trees.column[missing]:
+            parents[n] = parents[n - 1]
+            n -= 1
+        parents[n] = trees.column[missing]
+    return parents
+
+# %% ../nbs/98_kernels.ipynb #5e1c7b12
+@kernel
+def grant_next(data, terms, sizes, trees, child, node, missing, row):
+    "Do what a walk lacks: 1, or 0 if there is no room, or -1 if a size is wanted."
+    parents = set_of(trees, node, missing)
+    if missing == TO_SHRINK:
+        parents, score, good = shrink_set(data, terms, sizes, trees, child, parents)
+        if not good: return -1
+        return 1 if set_shrunk(trees, node, parents, score) else 0
+    score, good = (trees.gain[missing], True) if missing >= 0 else (0., False)
+    if not good: score, good = score_of(data, terms, sizes, child, parents)
+    if good and parents.size < trees.most:
+        candidates = candidates_of(trees, child, parents)
+        good = row_of(data, terms, sizes, child, parents, candidates, row)
+    if not good: return -1
+    return 1 if add_node(trees, child, parents, missing, score, row) >= 0 else 0
+
+# %% ../nbs/98_kernels.ipynb #5e1c7b13
+@kernel
+def grant_all(data, terms, sizes, trees, most):
+    "Let walks that left a wish go on, for at most so many nodes: 1, or why not, see `grant_next`."
+    d = len(trees.may)
+    row, passed = np.full(d, np.nan), np.zeros(d, np.bool_)
+    sizes.n_wanted[0] = 0
+    for k in range(trees.n_wishes[0]):
+        while True:
+            node, missing = descend(trees, trees.wishes[k, 0], trees.masks[k], passed)
+            if missing == READY: break
+            if most == 0: return 1
+            done = grant_next(data, terms, sizes, trees, trees.wishes[k, 0], node, missing, row)
+            if done < 1: return done
+            most -= 1
+    return 1
+
 # %% ../nbs/98_kernels.ipynb #1977d1d7
 class Places(NamedTuple):
     "Nodes for every place of a column, by position among the others."
     own: np.ndarray  # Of the column itself
     without: np.ndarray  # Of each other column without it
     after: np.ndarray  # And after it
+    nodes: np.ndarray  # Of all columns, in the order as it is
     values: np.ndarray  # Score of the whole order
 
 # %% ../nbs/98_kernels.ipynb #63d87ee3
@@ -607,9 +832,11 @@ def value_places(trees, places):
 # %% ../nbs/98_kernels.ipynb #57aa170f
 def new_places(
     n: int,  # Columns of the order
+    d: int | None = None,  # Columns of the table; as many if None
 ) -> Places:
     "Room for the places of a column."
-    return Places(*(np.zeros(n, np.int64) for _ in range(3)), np.zeros(n))
+    own, without, after = (np.zeros(n, np.int64) for _ in range(3))
+    return Places(own, without, after, np.zeros(d or n, np.int64), np.zeros(n))
 
 # %% ../nbs/98_kernels.ipynb #a073d5a4
 @kernel
@@ -640,9 +867,11 @@ def move(order, nodes, v, at, to, places):
 @kernel
 def improve(trees, order, queue, target, first, second, places, state):
     "Move columns of `queue` to their best places. 0: done, -1: look at the clock, else wishes."
-    nodes = np.zeros(len(trees.may), np.int64)
-    wishes = choose_all(trees, order, nodes)
-    if wishes: return wishes
+    nodes, now = places.nodes, trees.used[3] + 1
+    if state[2] != now:
+        wishes = choose_all(trees, order, nodes)
+        if wishes: return wishes
+        state[2] = now
     for _ in range(1024):
         if state[1] == queue.size: return 0
         v, at = queue[state[0]], 0
