@@ -5,14 +5,15 @@
 # %% auto #0
 __all__ = ['PLAN', 'RISING', 'LEFT_OUT', 'LIKELIHOOD', 'SET', 'N_SET', 'BRANCH', 'N_BRANCH', 'SHRUNK', 'N_SHRUNK', 'CHILD',
            'NO_ROOM', 'WISHES', 'ROOT', 'TO_SHRINK', 'READY', 'kernel', 'Data', 'pack', 'popcount', 'ones', 'as_data',
-           'Terms', 'far_term', 'term', 'Use', 'picks', 'worth', 'cells_of', 'sizes_of', 'cut', 'list_rows',
-           'count_cells', 'sum_terms', 'extend_small', 'renumber', 'codes_of', 'piles_of', 'large_piles', 'walk',
-           'extend_large', 'size_of', 'extend', 'count_family', 'family_sums', 'Trees', 'new_trees', 'enlarged',
-           'rank_branches', 'candidates_of', 'add_node', 'ask', 'descend', 'choose', 'set_shrunk', 'choose_all',
-           'Sizes', 'new_sizes', 'find_size', 'need_size', 'add_size', 'use_of', 'row_of', 'score_of', 'without',
-           'shrink_set', 'set_of', 'grant_next', 'grant_all', 'Places', 'holds', 'look_around', 'value_places',
-           'new_places', 'bar', 'move', 'improve', 'reach_all', 'Climb', 'find_legal', 'gain_of', 'best_move',
-           'take_move', 'distinct_rows', 'Lookup', 'find_key', 'own_weights', 'times_child', 'normalise']
+           'Terms', 'far_term', 'term', 'Use', 'picks', 'worth', 'cells_of', 'sizes_of', 'cut', 'seen_configs',
+           'seen_cells', 'list_rows', 'count_cells', 'sum_terms', 'extend_small', 'renumber', 'codes_of', 'piles_of',
+           'large_piles', 'walk', 'extend_large', 'size_of', 'extend', 'count_family', 'family_sums', 'Trees',
+           'new_trees', 'enlarged', 'rank_branches', 'candidates_of', 'add_node', 'ask', 'descend', 'choose',
+           'set_shrunk', 'choose_all', 'Sizes', 'new_sizes', 'find_size', 'need_size', 'add_size', 'use_of', 'row_of',
+           'score_of', 'without', 'counts_without', 'shrink_set', 'set_of', 'grant_next', 'grant_all', 'Places',
+           'holds', 'look_around', 'value_places', 'new_places', 'bar', 'move', 'improve', 'reach_all', 'Climb',
+           'find_legal', 'gain_of', 'best_move', 'take_move', 'distinct_rows', 'Lookup', 'find_key', 'own_weights',
+           'times_child', 'normalise']
 
 # %% ../nbs/98_kernels.ipynb #c279ec3e
 import math
@@ -70,8 +71,8 @@ def ones(bits):
 
 # %% ../nbs/98_kernels.ipynb #227a85b2
 PLAN = np.array([
-    128.,  # Families with up to so many cells are extended by bitsets of all their cells
-    .15,  # A cell gets a bitset if it has this many rows per word of it
+    512.,  # Families with up to so many cells are extended by bitsets of all their cells
+    .1,  # A cell gets a bitset if it has this many rows per word of it
     .45,  # One family is counted by bitsets if cells times words times this is below the rows
 ])
 
@@ -188,6 +189,40 @@ def cut(cell, size, bits, low, m, counts, start, step):
         size -= np.int64(n)
     counts[start + (m - 1) * step] = size
 
+# %% ../nbs/98_kernels.ipynb #5e1c7a10
+@kernel
+def seen_configs(data, parents, most):
+    "Bitsets of the configurations of `parents` that occur; none if there are more than `most`."
+    bits, first, words = data.bits, data.first, data.bits.shape[1]
+    configs = bits[first[parents[0]]:first[parents[0] + 1]]
+    for p in parents[1:]:
+        finer, k = np.empty((len(configs) * data.n_states[p], words), np.uint64), 0
+        for c in range(len(configs)):
+            for s in range(first[p], first[p + 1]):
+                seen = np.uint64(0)
+                for w in range(words):
+                    finer[k, w] = configs[c, w] & bits[s, w]
+                    seen |= finer[k, w]
+                k += seen != 0
+        if k > most: return finer[:0]
+        configs = finer[:k]
+    return configs
+
+# %% ../nbs/98_kernels.ipynb #5e1c7a11
+@kernel
+def seen_cells(data, child, parents, most):
+    "Bitsets of the cells of a family whose configurations occur; none if more than `most`."
+    first, r = data.first, data.n_states[child]
+    if parents.size == 0: return data.bits[first[child]:first[child + 1]]
+    configs = seen_configs(data, parents, most // r)
+    k, words = configs.shape
+    cells = np.empty((r * k, words), np.uint64)
+    for y in range(r):
+        for c in range(k):
+            for w in range(words):
+                cells[y * k + c, w] = configs[c, w] & data.bits[first[child] + y, w]
+    return cells
+
 # %% ../nbs/98_kernels.ipynb #5e1c7a02
 @kernel
 def list_rows(cells, sizes, least):
@@ -229,25 +264,25 @@ def count_cells(data, cells, sizes, rows, start, largest, candidate, counts):
 def sum_terms(terms, counts, at, r, k, alphas, slots, sums):
     "Add the terms of a table `[r, k]` that begins at `counts[at]`: of cells and configurations."
     for a in range(alphas.shape[1]):
-        one, two, alpha, above = slots[0, a], slots[1, a], alphas[0, a], alphas[1, a]
-        cells = configs = np.int64(0)
+        one, two = terms.values[slots[0, a]], terms.values[slots[1, a]]
+        alpha, above, cells, configs = alphas[0, a], alphas[1, a], np.int64(0), np.int64(0)
         for c in range(at, at + k):
             total = np.int64(0)
             for y in range(r):
-                n = counts[y * k + c]
-                if n > 0:
-                    total += n
-                    cells += term(terms, one, alpha, n)
-            if total > 0: configs += term(terms, two, above, total)
+                n = np.uint64(counts[y * k + c])
+                total += np.int64(n)
+                if n < one.size: cells += one[n]
+                else: cells += far_term(terms.kind, terms.unit, alpha, np.int64(n))
+            if total < two.size: configs += two[np.uint64(total)]
+            else: configs += far_term(terms.kind, terms.unit, above, total)
         sums[0, a] += cells
         sums[1, a] += configs
 
 # %% ../nbs/98_kernels.ipynb #d1c96ee8
 @kernel
-def extend_small(data, terms, use, child, parents, candidates, out):
+def extend_small(data, terms, use, child, cells, n_parents, candidates, out):
     "Scores of a family with each of `candidates` as one more parent, by bitsets of its cells."
     r, n_states, top = data.n_states[child], data.n_states, 1
-    cells = cells_of(data, child, parents)
     sizes, n_cells = sizes_of(cells), len(cells)
     largest = np.argmax(sizes)
     sizes[largest] = 0
@@ -261,7 +296,7 @@ def extend_small(data, terms, use, child, parents, candidates, out):
         alphas, slots = use.alphas[m], use.slots[m]
         for s in range(m):
             sum_terms(terms, counts, s * n_cells, r, n_cells // r, alphas, slots, sums)
-        out[c] = worth(terms, use, m, sums, parents.size + 1)
+        out[c] = worth(terms, use, m, sums, n_parents + 1)
 
 # %% ../nbs/98_kernels.ipynb #d9fa2ccf
 @kernel
@@ -306,7 +341,7 @@ def codes_of(data, parents, limit):
 # %% ../nbs/98_kernels.ipynb #4781b653
 @kernel
 def piles_of(data, code, k, child):
-    "Rows sorted by configuration and the child's state, and where each pile begins."
+    "Rows sorted by configuration and the child's state, and where each pile that can be begins."
     n, r, column = code.size, data.n_states[child], data.columns[child]
     start = np.zeros(k * r + 1, np.int64)
     for i in range(n): start[code[i] * r + column[i] + 1] += 1
@@ -316,7 +351,13 @@ def piles_of(data, code, k, child):
         c = code[i] * r + column[i]
         rows[at[c]] = i
         at[c] += 1
-    return rows, start
+    k_seen = 0
+    for c in range(0, k * r, r):
+        if start[c] == start[c + r]: continue
+        for y in range(r): start[k_seen + y] = start[c + y]
+        k_seen += r
+    start[k_seen] = n
+    return rows, start[:k_seen + 1]
 
 # %% ../nbs/98_kernels.ipynb #c7fd6ff8
 @kernel
@@ -409,10 +450,12 @@ def size_of(data, columns):
 @kernel
 def extend(data, terms, use, child, parents, candidates, out):
     "Scores of a family with each of `candidates` as one more parent, written to `out[d]`."
-    small = data.n_states[child] * size_of(data, parents) <= data.plan[0]
-    if data.bits.size > 0 and small:
-        extend_small(data, terms, use, child, parents, candidates, out)
-    else: extend_large(data, terms, use, child, parents, candidates, out)
+    if data.bits.size > 0:
+        cells = seen_cells(data, child, parents, data.plan[0])
+        if len(cells) > 0:
+            extend_small(data, terms, use, child, cells, parents.size, candidates, out)
+            return
+    extend_large(data, terms, use, child, parents, candidates, out)
 
 # %% ../nbs/98_kernels.ipynb #d2caab8e
 @kernel
@@ -684,19 +727,28 @@ def use_of(data, sizes, child, parents, n):
 
 # %% ../nbs/98_kernels.ipynb #5e1c7b0b
 @kernel
-def row_of(data, terms, sizes, child, parents, candidates, row):
-    "Write the scores of a family with each of `candidates` as one more parent into `row[d]`."
+def row_of(data, terms, sizes, child, parents, candidates, least, row):
+    "Write the scores of a family with each of `candidates` into `row[d]`, if more than `least`."
     use, good = use_of(data, sizes, child, parents, sizes.states.size)
-    if good: extend(data, terms, use, child, parents, candidates, row)
-    return good
+    if not good: return False
+    k = 0
+    for c in candidates:
+        m, row[c] = data.n_states[c], -np.inf
+        cost = use.charges[m, 0] - use.charges[m, 1] + use.edge_cost * (parents.size + 1)
+        if terms.kind == LIKELIHOOD and -cost <= least: continue
+        candidates[k] = c
+        k += 1
+    if k: extend(data, terms, use, child, parents, candidates[:k], row)
+    return True
 
 # %% ../nbs/98_kernels.ipynb #5e1c7b0c
 @kernel
-def score_of(data, terms, sizes, child, parents):
-    "The score of a family, and whether its sizes are known."
+def score_of(data, terms, sizes, child, parents, counts):
+    "The score of a family with these counts, and whether its sizes are known."
     use, good = use_of(data, sizes, child, parents, 1)
     if not good: return 0., False
-    sums = family_sums(data, terms, use, child, parents)
+    sums, r = np.zeros((2, 1), np.int64), data.n_states[child]
+    sum_terms(terms, counts, 0, r, counts.size // r, use.alphas[0], use.slots[0], sums)
     return worth(terms, use, 0, sums, parents.size), True
 
 # %% ../nbs/98_kernels.ipynb #5e1c7b0f
@@ -707,22 +759,39 @@ def without(parents, k):
     fewer[:k], fewer[k:] = parents[:k], parents[k + 1:]
     return fewer
 
+# %% ../nbs/98_kernels.ipynb #5e1c7b15
+@kernel
+def counts_without(data, child, parents, k, counts):
+    "Counts of a family without the parent in place `k`, from its `counts` if they are complete."
+    fewer = without(parents, k)
+    if counts.size != data.n_states[child] * size_of(data, parents):
+        return fewer, count_family(data, child, fewer)
+    m, after = data.n_states[parents[k]], np.int64(size_of(data, parents[k + 1:]))
+    out = np.zeros(counts.size // m, np.int64)
+    for b in range(out.size // after):
+        for s in range(m):
+            for a in range(after): out[b * after + a] += counts[(b * m + s) * after + a]
+    return fewer, out
+
 # %% ../nbs/98_kernels.ipynb #5e1c7b10
 @kernel
 def shrink_set(data, terms, sizes, trees, child, parents):
     "Drop parents while that helps: those left, their score, and whether all sizes are known."
-    now, good = score_of(data, terms, sizes, child, parents)
+    counts = count_family(data, child, parents)
+    now, good = score_of(data, terms, sizes, child, parents, counts)
     while good and parents.size:
         scores = np.empty(parents.size)
         for k in range(parents.size):
-            scores[k], known = score_of(data, terms, sizes, child, without(parents, k))
+            fewer, some = counts_without(data, child, parents, k, counts)
+            scores[k], known = score_of(data, terms, sizes, child, fewer, some)
             good &= known
         best, top = -1, scores.max() - trees.tolerance
         for k in range(parents.size):
             first = best < 0 or trees.hashes[parents[k]] < trees.hashes[parents[best]]
             if scores[k] >= top and first: best = k
         if not scores[best] > now + trees.tolerance: break
-        parents, now = without(parents, best), scores[best]
+        parents, counts = counts_without(data, child, parents, best, counts)
+        now = scores[best]
     return parents, now, good
 
 # %% ../nbs/98_kernels.ipynb #5e1c7b11
@@ -749,10 +818,12 @@ def grant_next(data, terms, sizes, trees, child, node, missing, row):
         if not good: return -1
         return 1 if set_shrunk(trees, node, parents, score) else 0
     score, good = (trees.gain[missing], True) if missing >= 0 else (0., False)
-    if not good: score, good = score_of(data, terms, sizes, child, parents)
+    if not good:
+        counts = count_family(data, child, parents)
+        score, good = score_of(data, terms, sizes, child, parents, counts)
     if good and parents.size < trees.most:
         candidates = candidates_of(trees, child, parents)
-        good = row_of(data, terms, sizes, child, parents, candidates, row)
+        good = row_of(data, terms, sizes, child, parents, candidates, score, row)
     if not good: return -1
     return 1 if add_node(trees, child, parents, missing, score, row) >= 0 else 0
 
