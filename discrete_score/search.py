@@ -15,7 +15,8 @@ from threading import RLock
 from typing import NamedTuple
 import numpy as np
 from .base import patch
-from .counts import as_mask, compiled, members, name_hashes, out_of_time, spread
+from .counts import as_mask, compiled, members, n_threads, name_hashes, out_of_time
+from .counts import spread
 from .graphs import consistent_extension, dag_to_cpdag, edge_list, is_dag, reachable
 from .graphs import topological_order
 from .scores import BDeu, Families, FamilyScore
@@ -291,10 +292,17 @@ def run(self: ParentSets,
 ) -> int:  # What the last call returned, 0 or less
     "Call a kernel on the trees and grant its wishes until it has none."
     with _ONE_AT_A_TIME:
-        grant = self._grant_counted if self._counted else self._grant
+        grant = self._grant if self._in_threads() else self._grant_counted
         while (left := act(self.trees)) > 0: grant()
         self._emptied = False
     return left
+
+# %% ../nbs/08_search.ipynb #5e1c7d01
+@patch
+def _in_threads(self: ParentSets):
+    "Are wishes granted one by one? For scores without sets, and on threads where each is long."
+    counts, few = self.families.counts, n_threads() < 2
+    return not self._counted or not few and counts.n * counts.d >= 2**22
 
 # %% ../nbs/08_search.ipynb #32eec33f
 @patch
