@@ -7,13 +7,13 @@ __all__ = ['PLAN', 'RISING', 'LEFT_OUT', 'LIKELIHOOD', 'SET', 'N_SET', 'BRANCH',
            'NO_ROOM', 'WISHES', 'ROOT', 'TO_SHRINK', 'READY', 'kernel', 'Data', 'pack', 'popcount', 'ones', 'as_data',
            'Terms', 'far_term', 'term', 'Use', 'picks', 'worth', 'cells_of', 'sizes_of', 'cut', 'seen_configs',
            'seen_cells', 'list_rows', 'count_cells', 'sum_terms', 'extend_small', 'renumber', 'codes_of', 'piles_of',
-           'large_piles', 'walk', 'extend_large', 'size_of', 'extend', 'count_family', 'family_sums', 'Trees',
-           'new_trees', 'enlarged', 'rank_branches', 'candidates_of', 'add_node', 'ask', 'descend', 'choose',
-           'set_shrunk', 'choose_all', 'Sizes', 'new_sizes', 'find_size', 'need_size', 'add_size', 'use_of', 'row_of',
-           'score_of', 'without', 'counts_without', 'shrink_set', 'set_of', 'grant_next', 'grant_all', 'Places',
-           'holds', 'look_around', 'value_places', 'new_places', 'bar', 'move', 'improve', 'reach_all', 'Climb',
-           'find_legal', 'gain_of', 'best_move', 'take_move', 'distinct_rows', 'Lookup', 'find_key', 'own_weights',
-           'times_child', 'normalise']
+           'large_piles', 'walk', 'extend_large', 'cell_of_rows', 'extend_dense', 'size_of', 'extend', 'count_family',
+           'family_sums', 'Trees', 'new_trees', 'enlarged', 'rank_branches', 'candidates_of', 'add_node', 'ask',
+           'descend', 'choose', 'set_shrunk', 'choose_all', 'Sizes', 'new_sizes', 'find_size', 'need_size', 'add_size',
+           'use_of', 'row_of', 'score_of', 'without', 'counts_without', 'shrink_set', 'set_of', 'grant_next',
+           'grant_all', 'Places', 'holds', 'look_around', 'value_places', 'new_places', 'bar', 'move', 'improve',
+           'reach_all', 'Climb', 'find_legal', 'gain_of', 'best_move', 'take_move', 'distinct_rows', 'Lookup',
+           'find_key', 'own_weights', 'times_child', 'normalise']
 
 # %% ../nbs/98_kernels.ipynb #c279ec3e
 import math
@@ -71,9 +71,11 @@ def ones(bits):
 
 # %% ../nbs/98_kernels.ipynb #227a85b2
 PLAN = np.array([
-    512.,  # Families with up to so many cells are extended by bitsets of all their cells
-    .1,  # A cell gets a bitset if it has this many rows per word of it
+    16.,  # A family of n rows is extended by bitsets up to n / (this + n times the next) cells,
+    .0023,  # by one pass over the rows beyond
+    .1,  # A cell gets a list of its rows if it has fewer than this per word of a bitset
     .45,  # One family is counted by bitsets if cells times words times this is below the rows
+    8.,  # It is extended by piles of rows if it would have more cells than this times the rows
 ])
 
 # %% ../nbs/98_kernels.ipynb #8345ae77
@@ -286,7 +288,7 @@ def extend_small(data, terms, use, child, cells, n_parents, candidates, out):
     sizes, n_cells = sizes_of(cells), len(cells)
     largest = np.argmax(sizes)
     sizes[largest] = 0
-    rows, start = list_rows(cells, sizes, max(8., cells.shape[1] * data.plan[1]))
+    rows, start = list_rows(cells, sizes, max(8., cells.shape[1] * data.plan[2]))
     for c in candidates: top = max(top, n_states[c])
     counts, sums = np.empty(top * n_cells, np.int64), np.empty(use.slots.shape[1:], np.int64)
     for c in candidates:
@@ -428,7 +430,7 @@ def extend_large(data, terms, use, child, parents, candidates, out):
     code, k = codes_of(data, parents, 4 * n + 1024)
     rows, start = piles_of(data, code, k, child)
     largest = np.argmax(start[1:] - start[:-1])
-    least = n + 1. if words == 0 else max(8., words * data.plan[1])
+    least = n + 1. if words == 0 else max(8., words * data.plan[2])
     bits, which = large_piles(rows, start, words, least)
     room, sums = np.zeros((3, top), np.int64), np.empty(use.slots.shape[1:], np.int64)
     for c in candidates:
@@ -437,6 +439,48 @@ def extend_large(data, terms, use, child, parents, candidates, out):
         walk(data, terms, use.alphas[m], use.slots[m], rows, start, bits, which, r, largest, c,
              room, sums)
         out[c] = worth(terms, use, m, sums, parents.size + 1)
+
+# %% ../nbs/98_kernels.ipynb #5e1c7e01
+@kernel
+def cell_of_rows(data, child, parents):
+    "The cell of each row, child states times configurations that occur, and how many these are."
+    n, column = data.columns.shape[1], data.columns[child]
+    code, size = codes_of(data, parents, 4 * n + 1024)
+    number, k = np.full(size, -1, np.int32), 0
+    for i in range(n):
+        if number[code[i]] < 0:
+            number[code[i]] = k
+            k += 1
+    for i in range(n): code[i] = number[code[i]] + k * np.int32(column[i])
+    return code, k
+
+# %% ../nbs/98_kernels.ipynb #5e1c7e02
+@kernel
+def extend_dense(data, terms, use, child, cell, k, n_parents, candidates, out):
+    "Scores of a family with each of `candidates` as one more parent, by passes over the rows."
+    r, n, top, z = data.n_states[child], cell.size, 1, 0
+    n_cells, weights = r * k, data.weights
+    largest = np.argmax(np.bincount(cell))
+    rows = np.empty(n, np.int32)
+    for i in range(n):
+        rows[z], cell[z] = i, cell[i]
+        z += cell[i] != largest
+    for c in candidates: top = max(top, data.n_states[c])
+    counts, sums = np.empty(top * n_cells, np.int64), np.empty(use.slots.shape[1:], np.int64)
+    for c in candidates:
+        m, column, low = data.n_states[c], data.columns[c], data.first[c]
+        counts[:m * n_cells] = 0
+        if weights.size:
+            for x in range(z): counts[column[rows[x]] * n_cells + cell[x]] += weights[rows[x]]
+        else:
+            for x in range(z): counts[column[rows[x]] * n_cells + cell[x]] += 1
+        sums[:] = 0
+        for s in range(m):
+            left = data.often[low + s]
+            for x in range(s * n_cells, s * n_cells + n_cells): left -= counts[x]
+            counts[s * n_cells + largest] = left
+            sum_terms(terms, counts, s * n_cells, r, k, use.alphas[m], use.slots[m], sums)
+        out[c] = worth(terms, use, m, sums, n_parents + 1)
 
 # %% ../nbs/98_kernels.ipynb #e272be35
 @kernel
@@ -450,19 +494,24 @@ def size_of(data, columns):
 @kernel
 def extend(data, terms, use, child, parents, candidates, out):
     "Scores of a family with each of `candidates` as one more parent, written to `out[d]`."
+    n, plan, top = data.columns.shape[1], data.plan, 1
     if data.bits.size > 0:
-        cells = seen_cells(data, child, parents, data.plan[0])
+        cells = seen_cells(data, child, parents, n / (plan[0] + n * plan[1]))
         if len(cells) > 0:
             extend_small(data, terms, use, child, cells, parents.size, candidates, out)
             return
-    extend_large(data, terms, use, child, parents, candidates, out)
+    for c in candidates: top = max(top, data.n_states[c])
+    cell, k = cell_of_rows(data, child, parents)
+    if data.n_states[child] * k * top <= plan[4] * n:
+        extend_dense(data, terms, use, child, cell, k, parents.size, candidates, out)
+    else: extend_large(data, terms, use, child, parents, candidates, out)
 
 # %% ../nbs/98_kernels.ipynb #d2caab8e
 @kernel
 def count_family(data, child, parents):
     "Contingency table of a family, flat: child states times configurations that were numbered."
     n, r, words = data.columns.shape[1], data.n_states[child], data.bits.shape[1]
-    work = r * size_of(data, parents) * words * data.plan[2]
+    work = r * size_of(data, parents) * words * data.plan[3]
     if words > 0 and work < n: return sizes_of(cells_of(data, child, parents))
     code, k = codes_of(data, parents, n)
     counts, column = np.zeros(r * k, np.int64), data.columns[child]
