@@ -23,7 +23,7 @@ from discrete_score.data import as_table
 from discrete_score.discover import DiscreteScore
 from discrete_score.networks import load_network, network_names, random_network
 from discrete_score.order import causal_order
-from discrete_score.scores import families_of
+from discrete_score.scores import Families
 from discrete_score.studies import Study
 
 FILE, ROWS = __file__, 10_000
@@ -115,7 +115,8 @@ def wall(run):
 def printed(*command, **there):
     "The number that a program prints."
     there = os.environ | {"OMP_NUM_THREADS": "1", "DISCRETE_SCORE_THREADS": "1"} | there
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=there)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=there,
+                          cwd=tempfile.gettempdir())
     return float(done.stdout.split()[-1])
 
 
@@ -131,7 +132,7 @@ def per_table(way, cells, n):
     plan = kernels.PLAN.copy()
     if way == "bitsets": plan[:2] = 0.
     elif way != "chosen": plan[0], plan[4] = 1e18, 0. if way == "piles" else 1e9
-    families = families_of(as_table(data.astype(str)), "bdeu:10")
+    families = Families(data, [2]*32, score="bdeu:10")
     families.counts._data = kernels.as_data(data, [2]*32, plan=plan)
     def extend():
         families._rows.clear()
