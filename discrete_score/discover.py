@@ -144,8 +144,9 @@ def expected_cost(
 ) -> Cost:
     "Memory and time that a search with the default estimator will take, before it starts."
     n, d = rows or table.n, table.d
-    wide, long = (1.0, 1.0) if guide is None else (1.5, 4.0)
-    return Cost(400 + 24e-6 * n * d * wide, .5 + long * 7.5e-7 * d**1.7 * n**.8, n, d)
+    wide, more = (1.0, 0.0) if guide is None else (1.5, 1.0)
+    seconds = .5 + d**1.7 * (3e-7 * n**.8 + more * 2.4e-8 * n**1.1)
+    return Cost(400 + 24e-6 * n * d * wide, seconds, n, d)
 
 # %% ../nbs/33_discover.ipynb #e1eebbcb
 def _fitted(read: Callable[[Result], object], text: str) -> property:
