@@ -162,7 +162,8 @@ def against(name, other):
         rows = load_network(name).sample(ROWS, seed=0)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder)/"rows.csv"
-            rows[[c for c in rows if rows[c].nunique() > 1]].to_csv(path, index=False)
+            rows = rows[[c for c in rows if rows[c].nunique() > 1]]
+            rows.apply(lambda c: c.cat.codes.astype(str)).to_csv(path, index=False)
             theirs = printed(os.environ["AGRUM"], "-c", AGRUM, str(path), other)
     return printed(sys.executable, "-c", FIT, name, "2")/theirs
 
