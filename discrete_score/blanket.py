@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import comb, log
+from threading import Lock
 import numpy as np
 import pandas as pd
 from scipy.special import logsumexp
 from .data import Table, as_table
-from .counts import compiled, name_hashes, out_of_time
+from .counts import compiled, name_hashes, out_of_time, spread
 from .graphs import reachable
 from .measures import as_measure
 from .score import check_columns
@@ -240,12 +241,22 @@ class _Cache:
 
     def get(self, key, make):
         "The item of `key`, made by `make()` if it is not there."
-        if key not in self.items:
-            self.items[key] = make()
-            self.bytes += self.items[key].nbytes
-            while self.bytes > self.limit and len(self.items) > 1:
-                self.bytes -= self.items.pop(next(iter(self.items))).nbytes
-        return self.items[key]
+        found = self.items.get(key)
+        if found is None:
+            found = make()
+            with _ONE_AT_A_TIME: self.keep(key, found)
+        return found
+
+    def keep(self, key, item):
+        "Remember an item; forget others if there is no room."
+        if key in self.items: return
+        self.items[key] = item
+        self.bytes += item.nbytes
+        while self.bytes > self.limit and len(self.items) > 1:
+            self.bytes -= self.items.pop(next(iter(self.items))).nbytes
+
+
+_ONE_AT_A_TIME = Lock()  # Threads share what is remembered
 
 # %% ../nbs/11_blanket.ipynb #74ebbdd5
 @patch
@@ -370,8 +381,10 @@ def values(self: BlanketScore,
     columns, measure = self._columns(columns), as_measure(measure)
     known = self._values.setdefault(measure, {})
     around = blankets(self.network(columns).dag, columns)
-    for b in around:
-        if b not in known: known[b] = self._term(b).estimate(measure)
+    def act(some):
+        for b in some: known[b] = self._term(b).estimate(measure)
+    missing = [b for b in around if b not in known]
+    spread(act, missing, 32 * len(missing) * self.table_.n)
     V, errors = np.array([known[b] for b in around]).T
     return V, errors
 

@@ -188,7 +188,8 @@ def _order(args) -> int:
     kept, progress = _Kept(args, model, table, resume), _Progress(table.d)
     _announce(model, table)
     follow = lambda step: (kept(step), progress(step))[1]
-    try: model.fit(table, resume=resume, max_steps=args.max_steps, callback=follow)
+    limits = dict(max_steps=args.max_steps, max_seconds=args.max_seconds)
+    try: model.fit(table, resume=resume, callback=follow, **limits)
     except KeyboardInterrupt: return kept.interrupted()
     _say(*_show_order(model.result_))
     for remark in ds.words.remarks(model.result_): _note(f"note: {_in_shell(remark)}")
@@ -303,6 +304,8 @@ def _add_order(parser) -> None:
     parser.add_argument("--resume", metavar="FILE", help="go on from a result that was stopped: "
                         "the FILE.partial that --out FILE leaves")
     parser.add_argument("--max-steps", type=_count, help="stop after so many removals")
+    parser.add_argument("--max-seconds", type=float, metavar="SECONDS",
+                        help="stop searching after so long, with the best found so far")
     _add_training(parser)
 
 # %% ../nbs/43_cli.ipynb #b4220d1b

@@ -13,7 +13,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from numbers import Integral
+from numbers import Integral, Real
 from pathlib import Path
 import numpy as np
 import pandas as pd
@@ -21,6 +21,7 @@ from sklearn.base import BaseEstimator
 from .base import Phrase, Problem, Registry, Setting, View, WrongType, patch
 from .belief import Belief, Testimony
 from .blanket import BlanketScore
+from .counts import TimeLimit, n_threads, side_by_side, time_limit
 from .dag import DagResult, dag_from_order, edge_confidence
 from .data import Table
 from .diagnosis import RULES, Diagnosis, choose_measure
@@ -146,8 +147,9 @@ def expected_cost(
 ) -> Cost:
     "Memory and time that a search with the default estimator will take, before it starts."
     n, d = rows or table.n, table.d
-    wide, long = (1.0, 1.0) if guide is None else (1.5, 4.0)
-    return Cost(400 + 24e-6 * n * d * wide, .5 + long * 7.5e-7 * d**1.7 * n**.8, n, d)
+    wide, more = (1.0, 0.0) if guide is None else (1.5, 1.0)
+    seconds = .5 + d**1.7 * (3e-7 * n**.8 + more * 2.4e-8 * n**1.1)
+    return Cost(400 + 24e-6 * n * d * wide, seconds, n, d)
 
 # %% ../nbs/33_discover.ipynb #e1eebbcb
 def _fitted(read: Callable[[Result], object], text: str) -> property:
@@ -252,6 +254,7 @@ class _Found:
     guide: Guide | None  # Fitted
     known: np.ndarray  # What is known to come before what
     choice: pd.DataFrame | None  # What chose the measure
+    alone: OrderResult | None = None  # What the criterion finds without the guide, if known
 
 # %% ../nbs/33_discover.ipynb #680e74cd
 class _Plan:
@@ -274,12 +277,15 @@ def search(
     resume: Result | None = None,  # An earlier search on the same table
     max_steps: int | None = None,  # Stop after this many removals
     callback: Callable[[Step], object] | None = None,  # Called with every step
+    *,
+    whole: bool = False,  # Will somebody ask for `alone`?
 ) -> _Found:
     "Find the order of a table."
     known = self.knowledge.relation(table.names)
     if isinstance(self.estimator, BlanketScore): expected_cost(table, self.guide).check()
     estimator, choice = self.estimator.fit(table), None
-    guide = make_guide(self.guide, table, known, seed=self.seed)
+    early = whole and resume is None and max_steps is None
+    guide, alone = self._witnesses(table, estimator, known, early)
     options = dict(guide=guide, knowledge=known, seed=self.seed)
     if self.rule and resume is None:
         choice = choose_measure(estimator, table, rule=self.rule, **options)
@@ -291,13 +297,28 @@ def search(
     earlier = None if resume is None else resume.search
     search = causal_order(estimator, table.names, measure, resume=earlier, max_steps=max_steps,
                           callback=callback, **options)
-    return _Found(search, measure, estimator, guide, known, choice.table if choice else None)
+    chosen_by = choice.table if choice else None
+    return _Found(search, measure, estimator, guide, known, chosen_by, alone)
+
+# %% ../nbs/33_discover.ipynb #5e1c8100
+@patch
+def _witnesses(self: _Plan, table: Table, estimator, known: np.ndarray, early: bool):
+    "The guide, fitted, and beside it on another thread what the criterion finds without it."
+    fit = lambda: make_guide(self.guide, table, known, seed=self.seed)
+    large = isinstance(estimator, BlanketScore) and table.n * table.d >= 2**18
+    if not early or not large or self.rule or self.guide is None or n_threads() < 2:
+        return fit(), None
+    def order(stop):
+        return causal_order(estimator, table.names, self.measure, knowledge=known,
+                            seed=self.seed, callback=lambda step: stop())
+    return side_by_side(fit, order)
 
 # %% ../nbs/33_discover.ipynb #1cda6763
 @patch
 def alone(self: _Plan, found: _Found) -> OrderResult | None:
     "What the criterion finds without the guide; None if nobody will ask."
     if found.guide is None or not found.search.complete: return None
+    if found.alone is not None: return found.alone
     return causal_order(found.estimator, found.search.names, found.measure,
                         knowledge=found.known, seed=self.seed)
 
@@ -312,17 +333,20 @@ def fit(
     resume: "DiscreteScore | None" = None,  # A search on the same table that was stopped
     max_steps: int | None = None,  # Stop after this many removals
     callback: Callable[[Step], object] | None = None,  # Called with every step; true stops
+    max_seconds: float | None = None,  # Searches stop after so long with the best they have
 ) -> DiscreteScore:  # The fitted object
     "Find the causal order of the columns of `X`."
     plan = _Plan(self)
     table = self._table(X, sample_weight, resume)
     earlier = None if resume is None else _earlier(resume, table)
-    found = plan.search(table, earlier, max_steps, callback)
+    with time_limit(_seconds(max_seconds)) as limit:
+        found = plan.search(table, earlier, max_steps, callback, whole=True)
+        alone, told = plan.alone(found), _testimony(found)
     choice = found.choice if earlier is None else earlier.choice
     settings, objects = self.settings(table.names)
     self.result_ = make_result(found.search, table, settings=settings, objects=objects,
-                               guide=found.guide, alone=plan.alone(found), choice=choice,
-                               testimony=_testimony(found), notes=_determined(found.estimator))
+                               guide=found.guide, alone=alone, choice=choice, testimony=told,
+                               notes=[*_determined(found.estimator), *_cut(limit)])
     self._estimator, self._guide, self.dag_ = found.estimator, found.guide, None
     return self
 
@@ -342,6 +366,21 @@ def _earlier(resume: DiscreteScore, table: Table) -> Result:
     if resume.result_.holds(table): return resume.result_
     raise Problem("cannot resume: the earlier search was on another table (other rows, columns or "
                   "states).")
+
+# %% ../nbs/33_discover.ipynb #5e1c8101
+def _seconds(limit: float | None) -> float | None:
+    "A limit in seconds, checked."
+    if limit is None or isinstance(limit, Real) and limit >= 0: return limit
+    raise Problem("{max_seconds} must be a number of seconds, 0 or larger; got {got!r}.",
+                  max_seconds=Setting("max_seconds"), got=limit)
+
+
+def _cut(limit: TimeLimit) -> list[Phrase]:
+    "A note that searches had to stop early, if they had to."
+    if not limit.cut: return []
+    return [Phrase("searches stopped after {seconds:g} seconds with the best found so far: with "
+                   "more time ({max_seconds}) the network, the compelled arrows and the order may "
+                   "be others", seconds=float(limit.seconds), max_seconds=Setting("max_seconds"))]
 
 # %% ../nbs/33_discover.ipynb #3b4be256
 @patch

@@ -4,14 +4,17 @@
 
 # %% auto #0
 __all__ = ['PLAN', 'RISING', 'LEFT_OUT', 'LIKELIHOOD', 'SET', 'N_SET', 'BRANCH', 'N_BRANCH', 'SHRUNK', 'N_SHRUNK', 'CHILD',
-           'NO_ROOM', 'WISHES', 'ROOT', 'TO_SHRINK', 'kernel', 'Data', 'pack', 'popcount', 'ones', 'as_data', 'Terms',
-           'far_term', 'term', 'Use', 'picks', 'worth', 'cells_of', 'sizes_of', 'cut', 'sum_terms', 'extend_small',
-           'renumber', 'codes_of', 'piles_of', 'large_piles', 'walk', 'extend_large', 'size_of', 'extend',
-           'count_family', 'family_sums', 'Trees', 'new_trees', 'enlarged', 'rank_branches', 'candidates_of',
-           'add_node', 'ask', 'choose', 'set_shrunk', 'choose_all', 'Places', 'holds', 'look_around', 'value_places',
-           'new_places', 'bar', 'move', 'improve', 'reach_all', 'Climb', 'find_legal', 'gain_of', 'best_move',
-           'take_move', 'distinct_rows', 'Lookup', 'find_key', 'own_weights', 'times_child', 'normalise', 'add_stratum',
-           'strata_by_bits', 'strata_by_rows', 'test_pair']
+           'NO_ROOM', 'WISHES', 'ROOT', 'TO_SHRINK', 'READY', 'kernel', 'Data', 'pack', 'popcount', 'ones', 'as_data',
+           'Terms', 'far_term', 'term', 'Use', 'picks', 'worth', 'cells_of', 'sizes_of', 'cut', 'seen_configs',
+           'seen_cells', 'list_rows', 'count_cells', 'sum_terms', 'extend_small', 'renumber', 'codes_of', 'piles_of',
+           'large_piles', 'walk', 'extend_large', 'cell_of_rows', 'extend_dense', 'size_of', 'extend', 'count_family',
+           'family_sums', 'Trees', 'new_trees', 'enlarged', 'rank_branches', 'candidates_of', 'add_node', 'ask',
+           'descend', 'choose', 'set_shrunk', 'choose_all', 'Sizes', 'new_sizes', 'find_size', 'need_size', 'add_size',
+           'use_of', 'row_of', 'score_of', 'without', 'counts_without', 'shrink_set', 'set_of', 'grant_next',
+           'grant_all', 'Places', 'holds', 'look_around', 'value_places', 'new_places', 'bar', 'move', 'improve',
+           'reach_all', 'Climb', 'find_legal', 'gain_of', 'best_move', 'take_move', 'distinct_rows', 'Lookup',
+           'find_key', 'own_weights', 'times_child', 'normalise', 'add_stratum', 'strata_by_bits', 'strata_by_rows',
+           'test_pair']
 
 # %% ../nbs/98_kernels.ipynb #c279ec3e
 import math
@@ -34,6 +37,7 @@ class Data(NamedTuple):
     "A table as kernels read it."
     columns: np.ndarray  # States, `[d, n]`
     bits: np.ndarray  # Bitset of every state of every column, `[states, words]`; none if weighted
+    often: np.ndarray  # Rows with each state, `[states]`, with weights
     first: np.ndarray  # Where the bitsets of a column begin, `[d + 1]`
     n_states: np.ndarray  # States of each column, `[d]`
     weights: np.ndarray  # Whole number of rows that each row stands for; empty if one each
@@ -68,9 +72,11 @@ def ones(bits):
 
 # %% ../nbs/98_kernels.ipynb #227a85b2
 PLAN = np.array([
-    48.,  # Families with up to so many cells are extended by bitsets of all their cells
-    .45,  # In larger ones a cell gets a bitset if it has this many rows per word of it
+    16.,  # A family of n rows is extended by bitsets up to n / (this + n times the next) cells,
+    .0023,  # by one pass over the rows beyond
+    .1,  # A cell gets a list of its rows if it has fewer than this per word of a bitset
     .45,  # One family is counted by bitsets if cells times words times this is below the rows
+    8.,  # It is extended by piles of rows if it would have more cells than this times the rows
 ])
 
 # %% ../nbs/98_kernels.ipynb #8345ae77
@@ -90,8 +96,10 @@ def as_data(
     columns = np.ascontiguousarray(np.asarray(codes).T, dtype=small)
     first = np.concatenate([[0], np.cumsum(n_states)]).astype(np.int64)
     bits = np.zeros((0, 0), np.uint64) if len(whole) else pack(columns, first)
+    often = [np.bincount(c, whole if len(whole) else None, m) for c, m in zip(columns, n_states)]
+    often = np.concatenate(often).astype(np.int64)
     total = float(whole.sum() if len(whole) else columns.shape[1])
-    return Data(columns, bits, first, n_states, whole, total, np.asarray(plan, float))
+    return Data(columns, bits, often, first, n_states, whole, total, np.asarray(plan, float))
 
 # %% ../nbs/98_kernels.ipynb #75d218f7
 RISING, LEFT_OUT, LIKELIHOOD = 0, 1, 2
@@ -184,42 +192,114 @@ def cut(cell, size, bits, low, m, counts, start, step):
         size -= np.int64(n)
     counts[start + (m - 1) * step] = size
 
+# %% ../nbs/98_kernels.ipynb #5e1c7a10
+@kernel
+def seen_configs(data, parents, most):
+    "Bitsets of the configurations of `parents` that occur; none if there are more than `most`."
+    bits, first, words = data.bits, data.first, data.bits.shape[1]
+    configs = bits[first[parents[0]]:first[parents[0] + 1]]
+    for p in parents[1:]:
+        finer, k = np.empty((len(configs) * data.n_states[p], words), np.uint64), 0
+        for c in range(len(configs)):
+            for s in range(first[p], first[p + 1]):
+                seen = np.uint64(0)
+                for w in range(words):
+                    finer[k, w] = configs[c, w] & bits[s, w]
+                    seen |= finer[k, w]
+                k += seen != 0
+        if k > most: return finer[:0]
+        configs = finer[:k]
+    return configs
+
+# %% ../nbs/98_kernels.ipynb #5e1c7a11
+@kernel
+def seen_cells(data, child, parents, most):
+    "Bitsets of the cells of a family whose configurations occur; none if more than `most`."
+    first, r = data.first, data.n_states[child]
+    if parents.size == 0: return data.bits[first[child]:first[child + 1]]
+    configs = seen_configs(data, parents, most // r)
+    k, words = configs.shape
+    cells = np.empty((r * k, words), np.uint64)
+    for y in range(r):
+        for c in range(k):
+            for w in range(words):
+                cells[y * k + c, w] = configs[c, w] & data.bits[first[child] + y, w]
+    return cells
+
+# %% ../nbs/98_kernels.ipynb #5e1c7a02
+@kernel
+def list_rows(cells, sizes, least):
+    "Rows of the cells with fewer than `least`, and where those of each cell begin."
+    start = np.zeros(len(cells) + 1, np.int64)
+    for c in range(len(cells)): start[c + 1] = start[c] + (sizes[c] if sizes[c] < least else 0)
+    rows = np.empty(start[-1], np.int32)
+    for c in range(len(cells)):
+        at, w = start[c], 0
+        while at < start[c + 1]:
+            word = cells[c, w]
+            while word:
+                low = word & (~word + np.uint64(1))
+                rows[at] = 64 * w + np.int64(popcount(low - np.uint64(1)))
+                at += 1
+                word ^= low
+            w += 1
+    return rows, start
+
+# %% ../nbs/98_kernels.ipynb #5e1c7a04
+@kernel
+def count_cells(data, cells, sizes, rows, start, largest, candidate, counts):
+    "Counts of a family's cells by the states of a candidate, `[candidate states * cells]`."
+    n, m, low = len(cells), data.n_states[candidate], data.first[candidate]
+    column = data.columns[candidate]
+    counts[:m * n] = 0
+    for c in range(n):
+        if start[c + 1] > start[c]:
+            for z in range(start[c], start[c + 1]): counts[column[rows[z]] * n + c] += 1
+        elif sizes[c] > 0 and c != largest:
+            cut(cells[c], sizes[c], data.bits, low, m, counts, c, n)
+    for s in range(m):
+        left = data.often[low + s]
+        for c in range(n): left -= counts[s * n + c]
+        counts[s * n + largest] = left
+
 # %% ../nbs/98_kernels.ipynb #1bcf1de1
 @kernel
 def sum_terms(terms, counts, at, r, k, alphas, slots, sums):
     "Add the terms of a table `[r, k]` that begins at `counts[at]`: of cells and configurations."
     for a in range(alphas.shape[1]):
-        one, two, alpha, above = slots[0, a], slots[1, a], alphas[0, a], alphas[1, a]
-        cells = configs = np.int64(0)
+        one, two = terms.values[slots[0, a]], terms.values[slots[1, a]]
+        alpha, above, cells, configs = alphas[0, a], alphas[1, a], np.int64(0), np.int64(0)
         for c in range(at, at + k):
             total = np.int64(0)
             for y in range(r):
-                n = counts[y * k + c]
-                if n > 0:
-                    total += n
-                    cells += term(terms, one, alpha, n)
-            if total > 0: configs += term(terms, two, above, total)
+                n = np.uint64(counts[y * k + c])
+                total += np.int64(n)
+                if n < one.size: cells += one[n]
+                else: cells += far_term(terms.kind, terms.unit, alpha, np.int64(n))
+            if total < two.size: configs += two[np.uint64(total)]
+            else: configs += far_term(terms.kind, terms.unit, above, total)
         sums[0, a] += cells
         sums[1, a] += configs
 
 # %% ../nbs/98_kernels.ipynb #d1c96ee8
 @kernel
-def extend_small(data, terms, use, child, parents, candidates, out):
+def extend_small(data, terms, use, child, cells, n_parents, candidates, out):
     "Scores of a family with each of `candidates` as one more parent, by bitsets of its cells."
     r, n_states, top = data.n_states[child], data.n_states, 1
-    cells = cells_of(data, child, parents)
     sizes, n_cells = sizes_of(cells), len(cells)
+    largest = np.argmax(sizes)
+    sizes[largest] = 0
+    rows, start = list_rows(cells, sizes, max(8., cells.shape[1] * data.plan[2]))
     for c in candidates: top = max(top, n_states[c])
     counts, sums = np.empty(top * n_cells, np.int64), np.empty(use.slots.shape[1:], np.int64)
     for c in candidates:
         m = n_states[c]
-        for b in range(n_cells):
-            cut(cells[b], sizes[b], data.bits, data.first[c], m, counts, b, n_cells)
+        count_cells(data, cells, sizes, rows, start, largest, c, counts)
         sums[:] = 0
         alphas, slots = use.alphas[m], use.slots[m]
         for s in range(m):
             sum_terms(terms, counts, s * n_cells, r, n_cells // r, alphas, slots, sums)
-        out[c] = worth(terms, use, m, sums, parents.size + 1)
+        out[c] = worth(terms, use, m, sums, n_parents + 1)
 
 # %% ../nbs/98_kernels.ipynb #d9fa2ccf
 @kernel
@@ -264,7 +344,7 @@ def codes_of(data, parents, limit):
 # %% ../nbs/98_kernels.ipynb #4781b653
 @kernel
 def piles_of(data, code, k, child):
-    "Rows sorted by configuration and the child's state, and where each pile begins."
+    "Rows sorted by configuration and the child's state, and where each pile that can be begins."
     n, r, column = code.size, data.n_states[child], data.columns[child]
     start = np.zeros(k * r + 1, np.int64)
     for i in range(n): start[code[i] * r + column[i] + 1] += 1
@@ -274,7 +354,13 @@ def piles_of(data, code, k, child):
         c = code[i] * r + column[i]
         rows[at[c]] = i
         at[c] += 1
-    return rows, start
+    k_seen = 0
+    for c in range(0, k * r, r):
+        if start[c] == start[c + r]: continue
+        for y in range(r): start[k_seen + y] = start[c + y]
+        k_seen += r
+    start[k_seen] = n
+    return rows, start[:k_seen + 1]
 
 # %% ../nbs/98_kernels.ipynb #c7fd6ff8
 @kernel
@@ -296,18 +382,23 @@ def large_piles(rows, start, words, least):
 
 # %% ../nbs/98_kernels.ipynb #91a94c5f
 @kernel
-def walk(data, terms, alphas, slots, rows, start, bits, which, r, candidate, count, totals, sums):
+def walk(data, terms, alphas, slots, rows, start, bits, which, r, largest, candidate, room, sums):
     "Add the terms of a family in piles, extended by a candidate, to `sums`."
     column, m, low = data.columns[candidate], data.n_states[candidate], data.first[candidate]
-    weights, n_alphas = data.weights, alphas.shape[1]
-    for c in range(0, start.size - 1, r):
-        lo, hi = start[c], start[c + r]
+    weights, n_alphas, n_piles = data.weights, alphas.shape[1], start.size - 1
+    count, totals, left, c = room[0], room[1], room[2], largest // r * r
+    left[:m] = data.often[low:low + m]
+    for _ in range(n_piles // r):
+        c = c + r if c + r < n_piles else 0
+        lo, hi, pile = start[c], start[c + r], c + largest % r
         if lo == hi: continue
-        for pile in range(c, c + r):
+        for _ in range(r):
+            pile = pile + 1 if pile + 1 < c + r else c
             at, end = start[pile], start[pile + 1]
             if at == end: continue
-            by_bits = which[pile] >= 0
-            if by_bits: cut(bits[which[pile]], end - at, data.bits, low, m, count, 0, 1)
+            by_bits = which[pile] >= 0 or pile == largest
+            if pile == largest: count[:m] = left[:m]
+            elif by_bits: cut(bits[which[pile]], end - at, data.bits, low, m, count, 0, 1)
             elif weights.size:
                 for z in range(at, end): count[column[rows[z]]] += weights[rows[z]]
             else:
@@ -319,6 +410,7 @@ def walk(data, terms, alphas, slots, rows, start, bits, which, r, candidate, cou
                 if n > 0:
                     count[s] = 0
                     totals[s] += n
+                    left[s] -= n
                     for a in range(n_alphas):
                         sums[0, a] += term(terms, slots[0, a], alphas[0, a], n)
         by_state = hi - lo > m
@@ -338,16 +430,58 @@ def extend_large(data, terms, use, child, parents, candidates, out):
     for c in candidates: top = max(top, n_states[c])
     code, k = codes_of(data, parents, 4 * n + 1024)
     rows, start = piles_of(data, code, k, child)
-    least = n + 1. if words == 0 else max(8., words * data.plan[1])
+    largest = np.argmax(start[1:] - start[:-1])
+    least = n + 1. if words == 0 else max(8., words * data.plan[2])
     bits, which = large_piles(rows, start, words, least)
-    count, totals = np.zeros(top, np.int64), np.zeros(top, np.int64)
-    sums = np.empty(use.slots.shape[1:], np.int64)
+    room, sums = np.zeros((3, top), np.int64), np.empty(use.slots.shape[1:], np.int64)
     for c in candidates:
         m = n_states[c]
         sums[:] = 0
-        walk(data, terms, use.alphas[m], use.slots[m], rows, start, bits, which, r, c, count,
-             totals, sums)
+        walk(data, terms, use.alphas[m], use.slots[m], rows, start, bits, which, r, largest, c,
+             room, sums)
         out[c] = worth(terms, use, m, sums, parents.size + 1)
+
+# %% ../nbs/98_kernels.ipynb #5e1c7e01
+@kernel
+def cell_of_rows(data, child, parents):
+    "The cell of each row, child states times configurations that occur, and how many these are."
+    n, column = data.columns.shape[1], data.columns[child]
+    code, size = codes_of(data, parents, 4 * n + 1024)
+    number, k = np.full(size, -1, np.int32), 0
+    for i in range(n):
+        if number[code[i]] < 0:
+            number[code[i]] = k
+            k += 1
+    for i in range(n): code[i] = number[code[i]] + k * np.int32(column[i])
+    return code, k
+
+# %% ../nbs/98_kernels.ipynb #5e1c7e02
+@kernel
+def extend_dense(data, terms, use, child, cell, k, n_parents, candidates, out):
+    "Scores of a family with each of `candidates` as one more parent, by passes over the rows."
+    r, n, top, z = data.n_states[child], cell.size, 1, 0
+    n_cells, weights = r * k, data.weights
+    largest = np.argmax(np.bincount(cell))
+    rows = np.empty(n, np.int32)
+    for i in range(n):
+        rows[z], cell[z] = i, cell[i]
+        z += cell[i] != largest
+    for c in candidates: top = max(top, data.n_states[c])
+    counts, sums = np.empty(top * n_cells, np.int64), np.empty(use.slots.shape[1:], np.int64)
+    for c in candidates:
+        m, column, low = data.n_states[c], data.columns[c], data.first[c]
+        counts[:m * n_cells] = 0
+        if weights.size:
+            for x in range(z): counts[column[rows[x]] * n_cells + cell[x]] += weights[rows[x]]
+        else:
+            for x in range(z): counts[column[rows[x]] * n_cells + cell[x]] += 1
+        sums[:] = 0
+        for s in range(m):
+            left = data.often[low + s]
+            for x in range(s * n_cells, s * n_cells + n_cells): left -= counts[x]
+            counts[s * n_cells + largest] = left
+            sum_terms(terms, counts, s * n_cells, r, k, use.alphas[m], use.slots[m], sums)
+        out[c] = worth(terms, use, m, sums, n_parents + 1)
 
 # %% ../nbs/98_kernels.ipynb #e272be35
 @kernel
@@ -361,9 +495,16 @@ def size_of(data, columns):
 @kernel
 def extend(data, terms, use, child, parents, candidates, out):
     "Scores of a family with each of `candidates` as one more parent, written to `out[d]`."
-    small = data.n_states[child] * size_of(data, parents) <= data.plan[0]
-    if data.bits.size > 0 and small:
-        extend_small(data, terms, use, child, parents, candidates, out)
+    n, plan, top = data.columns.shape[1], data.plan, 1
+    if data.bits.size > 0:
+        cells = seen_cells(data, child, parents, n / (plan[0] + n * plan[1]))
+        if len(cells) > 0:
+            extend_small(data, terms, use, child, cells, parents.size, candidates, out)
+            return
+    for c in candidates: top = max(top, data.n_states[c])
+    cell, k = cell_of_rows(data, child, parents)
+    if data.n_states[child] * k * top <= plan[4] * n:
+        extend_dense(data, terms, use, child, cell, k, parents.size, candidates, out)
     else: extend_large(data, terms, use, child, parents, candidates, out)
 
 # %% ../nbs/98_kernels.ipynb #d2caab8e
@@ -371,7 +512,7 @@ def extend(data, terms, use, child, parents, candidates, out):
 def count_family(data, child, parents):
     "Contingency table of a family, flat: child states times configurations that were numbered."
     n, r, words = data.columns.shape[1], data.n_states[child], data.bits.shape[1]
-    work = r * size_of(data, parents) * words * data.plan[2]
+    work = r * size_of(data, parents) * words * data.plan[3]
     if words > 0 and work < n: return sizes_of(cells_of(data, child, parents))
     code, k = codes_of(data, parents, n)
     counts, column = np.zeros(r * k, np.int64), data.columns[child]
@@ -393,7 +534,7 @@ def family_sums(data, terms, use, child, parents):
 # %% ../nbs/98_kernels.ipynb #55715ea9
 SET, N_SET, BRANCH, N_BRANCH, SHRUNK, N_SHRUNK, CHILD = range(7)
 NO_ROOM = WISHES = -1
-ROOT, TO_SHRINK = -1, -2
+ROOT, TO_SHRINK, READY = -1, -2, -3
 
 # %% ../nbs/98_kernels.ipynb #8427e1c2
 class Trees(NamedTuple):
@@ -404,13 +545,14 @@ class Trees(NamedTuple):
     column: np.ndarray  # Column that a branch adds
     gain: np.ndarray  # Score with it
     next: np.ndarray  # Node that it leads to, -1 if it was never taken
-    used: np.ndarray  # How many nodes, members and branches there are
+    used: np.ndarray  # How many nodes, members and branches; how often emptied
     roots: np.ndarray  # Node without parents of each column, -1 if not made
     may: np.ndarray  # `[i, j]`: may i be a parent of j?
     hashes: np.ndarray  # Settle ties
     tolerance: float  # Scores so close are equal
     most: int  # Most parents
     wishes: np.ndarray  # Child, node, and the branch to go on with (or ROOT, TO_SHRINK), `[k, 3]`
+    masks: np.ndarray  # The predecessors that each wish is about, `[k, d]`
     n_wishes: np.ndarray  # How many there are, `[1]`
 
 # %% ../nbs/98_kernels.ipynb #bef8729c
@@ -426,9 +568,10 @@ def new_trees(
     d, whole = len(may), np.int64
     return Trees(np.zeros((room, 7), whole), np.zeros((room, 2)),
                  np.zeros(4 * room + 4 * d, np.int32), np.zeros(8 * room + d, np.int32),
-                 np.zeros(8 * room + d), np.zeros(8 * room + d, whole), np.zeros(3, whole),
+                 np.zeros(8 * room + d), np.zeros(8 * room + d, whole), np.zeros(4, whole),
                  np.full(d, -1), np.asarray(may, bool), np.asarray(hashes, np.uint64),
-                 float(tolerance), int(most), np.zeros((256, 3), whole), np.zeros(1, whole))
+                 float(tolerance), int(most), np.zeros((256, 3), whole), np.zeros((256, d), bool),
+                 np.zeros(1, whole))
 
 # %% ../nbs/98_kernels.ipynb #6f9ba991
 def enlarged(
@@ -499,21 +642,22 @@ def add_node(trees, child, parents, branch, score, row):
 
 # %% ../nbs/98_kernels.ipynb #f328f1d4
 @kernel
-def ask(trees, child, node, branch):
+def ask(trees, child, node, branch, before):
     "Leave a wish, if there is room for one."
     k = trees.n_wishes[0]
     if k == len(trees.wishes): return WISHES
     trees.wishes[k, 0], trees.wishes[k, 1], trees.wishes[k, 2] = child, node, branch
+    trees.masks[k] = before
     trees.n_wishes[0] += 1
     return WISHES
 
 # %% ../nbs/98_kernels.ipynb #c3006e89
 @kernel
-def choose(trees, child, before, passed):
-    "The node of the best parents of `child` among the mask `before`, and what it had to pass by."
+def descend(trees, child, before, passed):
+    "Where the walk of `child` among the mask `before` ends, and what is missing."
     node = trees.roots[child]
     passed[:] = False
-    if node < 0: return ask(trees, child, -1, ROOT)
+    if node < 0: return -1, ROOT
     while True:
         at, found = trees.nodes[node], -1
         for b in range(at[BRANCH], at[BRANCH] + at[N_BRANCH]):
@@ -521,10 +665,16 @@ def choose(trees, child, before, passed):
                 found = b
                 break
             passed[trees.column[b]] = True
-        if found < 0: break
-        if trees.next[found] < 0: return ask(trees, child, node, found)
+        if found < 0: return node, READY if at[N_SHRUNK] >= 0 else TO_SHRINK
+        if trees.next[found] < 0: return node, found
         node = trees.next[found]
-    return node if at[N_SHRUNK] >= 0 else ask(trees, child, node, TO_SHRINK)
+
+# %% ../nbs/98_kernels.ipynb #5e1c7b00
+@kernel
+def choose(trees, child, before, passed):
+    "The node of the best parents of `child` among the mask `before`, and what it had to pass by."
+    node, missing = descend(trees, child, before, passed)
+    return node if missing == READY else ask(trees, child, node, missing, before)
 
 # %% ../nbs/98_kernels.ipynb #7861e483
 @kernel
@@ -550,12 +700,207 @@ def choose_all(trees, order, nodes):
         before[v] = True
     return trees.n_wishes[0]
 
+# %% ../nbs/98_kernels.ipynb #5e1c7b03
+class Sizes(NamedTuple):
+    "What sets of columns are charged, by the number of their configurations."
+    keys: np.ndarray  # Numbers of configurations, as a hash table; 0 where there is none
+    alphas: np.ndarray  # Pseudo-count of a cell
+    slots: np.ndarray  # Row of the tables of terms
+    charges: np.ndarray  # What the parameters cost
+    states: np.ndarray  # Numbers of states that occur in the table, and 0
+    edge_cost: float  # What every parent costs
+    wanted: np.ndarray  # Numbers of configurations that were not there
+    n_wanted: np.ndarray  # How many of them there are, `[1]`
+
+# %% ../nbs/98_kernels.ipynb #5e1c7b04
+def new_sizes(
+    n_states: np.ndarray,  # States of each column
+    edge_cost: float,  # What every parent costs
+    *,
+    room: int = 4096,  # Places of the hash table
+) -> Sizes:
+    "Sizes of which none is known yet."
+    states = np.concatenate([[0], np.unique(n_states)]).astype(np.int64)
+    return Sizes(np.zeros(room), np.ones(room), np.zeros(room, np.int64), np.zeros(room), states,
+                 float(edge_cost), np.zeros(2 * len(states) + 2), np.zeros(1, np.int64))
+
+# %% ../nbs/98_kernels.ipynb #5e1c7b05
+@kernel
+def find_size(sizes, size):
+    "The place of a number of configurations, or of the gap where it belongs."
+    at = np.int64(size % 1048573.) % sizes.keys.size
+    while sizes.keys[at] != size and sizes.keys[at] != 0:
+        at = at + 1 if at + 1 < sizes.keys.size else 0
+    return at
+
+# %% ../nbs/98_kernels.ipynb #5e1c7b06
+@kernel
+def need_size(sizes, size):
+    "The place of a number of configurations; -1 if it is not there, and then it is wanted."
+    at = find_size(sizes, size)
+    if sizes.keys[at] == size: return at
+    k = sizes.n_wanted[0]
+    if k < sizes.wanted.size:
+        sizes.wanted[k] = size
+        sizes.n_wanted[0] += 1
+    return -1
+
+# %% ../nbs/98_kernels.ipynb #5e1c7b07
+def add_size(
+    sizes: Sizes,  # Changed in place
+    size: float,  # Number of configurations
+    alpha: float,  # Pseudo-count of a cell
+    slot: int,  # Row of the tables of terms
+    charge: float,  # What the parameters cost
+) -> None:
+    "Add what sets with so many configurations are charged."
+    at = find_size(sizes, size)
+    sizes.alphas[at], sizes.slots[at], sizes.charges[at] = alpha, slot, charge
+    sizes.keys[at] = size
+
+# %% ../nbs/98_kernels.ipynb #5e1c7b0a
+@kernel
+def use_of(data, sizes, child, parents, n):
+    "The use of terms for a family, extended by candidates with the first `n` of `sizes.states`."
+    r, q, good = data.n_states[child], size_of(data, parents), True
+    top = sizes.states[n - 1] + 1
+    alphas, charges = np.ones((top, 2, 1)), np.zeros((top, 2))
+    slots = np.zeros((top, 2, 1), np.int64)
+    for m in sizes.states[:n]:
+        for k in range(2):
+            at = need_size(sizes, q * max(m, 1) * (r if k == 0 else 1))
+            if at < 0: good = False
+            else:
+                alphas[m, k, 0], slots[m, k, 0] = sizes.alphas[at], sizes.slots[at]
+                charges[m, k] = sizes.charges[at]
+    return Use(alphas, slots, charges, True, sizes.edge_cost), good
+
+# %% ../nbs/98_kernels.ipynb #5e1c7b0b
+@kernel
+def row_of(data, terms, sizes, child, parents, candidates, least, row):
+    "Write the scores of a family with each of `candidates` into `row[d]`, if more than `least`."
+    use, good = use_of(data, sizes, child, parents, sizes.states.size)
+    if not good: return False
+    k = 0
+    for c in candidates:
+        m, row[c] = data.n_states[c], -np.inf
+        cost = use.charges[m, 0] - use.charges[m, 1] + use.edge_cost * (parents.size + 1)
+        if terms.kind == LIKELIHOOD and -cost <= least: continue
+        candidates[k] = c
+        k += 1
+    if k: extend(data, terms, use, child, parents, candidates[:k], row)
+    return True
+
+# %% ../nbs/98_kernels.ipynb #5e1c7b0c
+@kernel
+def score_of(data, terms, sizes, child, parents, counts):
+    "The score of a family with these counts, and whether its sizes are known."
+    use, good = use_of(data, sizes, child, parents, 1)
+    if not good: return 0., False
+    sums, r = np.zeros((2, 1), np.int64), data.n_states[child]
+    sum_terms(terms, counts, 0, r, counts.size // r, use.alphas[0], use.slots[0], sums)
+    return worth(terms, use, 0, sums, parents.size), True
+
+# %% ../nbs/98_kernels.ipynb #5e1c7b0f
+@kernel
+def without(parents, k):
+    "The parents but the one in place `k`."
+    fewer = np.empty(parents.size - 1, np.int64)
+    fewer[:k], fewer[k:] = parents[:k], parents[k + 1:]
+    return fewer
+
+# %% ../nbs/98_kernels.ipynb #5e1c7b15
+@kernel
+def counts_without(data, child, parents, k, counts):
+    "Counts of a family without the parent in place `k`, from its `counts` if they are complete."
+    fewer = without(parents, k)
+    if counts.size != data.n_states[child] * size_of(data, parents):
+        return fewer, count_family(data, child, fewer)
+    m, after = data.n_states[parents[k]], np.int64(size_of(data, parents[k + 1:]))
+    out = np.zeros(counts.size // m, np.int64)
+    for b in range(out.size // after):
+        for s in range(m):
+            for a in range(after): out[b * after + a] += counts[(b * m + s) * after + a]
+    return fewer, out
+
+# %% ../nbs/98_kernels.ipynb #5e1c7b10
+@kernel
+def shrink_set(data, terms, sizes, trees, child, parents):
+    "Drop parents while that helps: those left, their score, and whether all sizes are known."
+    counts = count_family(data, child, parents)
+    now, good = score_of(data, terms, sizes, child, parents, counts)
+    while good and parents.size:
+        scores = np.empty(parents.size)
+        for k in range(parents.size):
+            fewer, some = counts_without(data, child, parents, k, counts)
+            scores[k], known = score_of(data, terms, sizes, child, fewer, some)
+            good &= known
+        best, top = -1, scores.max() - trees.tolerance
+        for k in range(parents.size):
+            first = best < 0 or trees.hashes[parents[k]] < trees.hashes[parents[best]]
+            if scores[k] >= top and first: best = k
+        if not scores[best] > now + trees.tolerance: break
+        parents, counts = counts_without(data, child, parents, best, counts)
+        now = scores[best]
+    return parents, now, good
+
+# %% ../nbs/98_kernels.ipynb #5e1c7b11
+@kernel
+def set_of(trees, node, missing):
+    "The parents of a node, or of the one that its branch `missing` leads to, in increasing order."
+    n = 0 if missing == ROOT else trees.nodes[node, N_SET]
+    parents = np.empty(n + (missing >= 0), np.int64)
+    for k in range(n): parents[k] = trees.members[trees.nodes[node, SET] + k]
+    if missing >= 0:
+        while n > 0 and parents[n - 1] > trees.column[missing]:
+            parents[n] = parents[n - 1]
+            n -= 1
+        parents[n] = trees.column[missing]
+    return parents
+
+# %% ../nbs/98_kernels.ipynb #5e1c7b12
+@kernel
+def grant_next(data, terms, sizes, trees, child, node, missing, row):
+    "Do what a walk lacks: 1, or 0 if there is no room, or -1 if a size is wanted."
+    parents = set_of(trees, node, missing)
+    if missing == TO_SHRINK:
+        parents, score, good = shrink_set(data, terms, sizes, trees, child, parents)
+        if not good: return -1
+        return 1 if set_shrunk(trees, node, parents, score) else 0
+    score, good = (trees.gain[missing], True) if missing >= 0 else (0., False)
+    if not good:
+        counts = count_family(data, child, parents)
+        score, good = score_of(data, terms, sizes, child, parents, counts)
+    if good and parents.size < trees.most:
+        candidates = candidates_of(trees, child, parents)
+        good = row_of(data, terms, sizes, child, parents, candidates, score, row)
+    if not good: return -1
+    return 1 if add_node(trees, child, parents, missing, score, row) >= 0 else 0
+
+# %% ../nbs/98_kernels.ipynb #5e1c7b13
+@kernel
+def grant_all(data, terms, sizes, trees, most):
+    "Let walks that left a wish go on, for at most so many nodes: 1, or why not, see `grant_next`."
+    d = len(trees.may)
+    row, passed = np.full(d, np.nan), np.zeros(d, np.bool_)
+    sizes.n_wanted[0] = 0
+    for k in range(trees.n_wishes[0]):
+        while True:
+            node, missing = descend(trees, trees.wishes[k, 0], trees.masks[k], passed)
+            if missing == READY: break
+            if most == 0: return 1
+            done = grant_next(data, terms, sizes, trees, trees.wishes[k, 0], node, missing, row)
+            if done < 1: return done
+            most -= 1
+    return 1
+
 # %% ../nbs/98_kernels.ipynb #1977d1d7
 class Places(NamedTuple):
     "Nodes for every place of a column, by position among the others."
     own: np.ndarray  # Of the column itself
     without: np.ndarray  # Of each other column without it
     after: np.ndarray  # And after it
+    nodes: np.ndarray  # Of all columns, in the order as it is
     values: np.ndarray  # Score of the whole order
 
 # %% ../nbs/98_kernels.ipynb #63d87ee3
@@ -608,9 +953,11 @@ def value_places(trees, places):
 # %% ../nbs/98_kernels.ipynb #57aa170f
 def new_places(
     n: int,  # Columns of the order
+    d: int | None = None,  # Columns of the table; as many if None
 ) -> Places:
     "Room for the places of a column."
-    return Places(*(np.zeros(n, np.int64) for _ in range(3)), np.zeros(n))
+    own, without, after = (np.zeros(n, np.int64) for _ in range(3))
+    return Places(own, without, after, np.zeros(d or n, np.int64), np.zeros(n))
 
 # %% ../nbs/98_kernels.ipynb #a073d5a4
 @kernel
@@ -641,9 +988,11 @@ def move(order, nodes, v, at, to, places):
 @kernel
 def improve(trees, order, queue, target, first, second, places, state):
     "Move columns of `queue` to their best places. 0: done, -1: look at the clock, else wishes."
-    nodes = np.zeros(len(trees.may), np.int64)
-    wishes = choose_all(trees, order, nodes)
-    if wishes: return wishes
+    nodes, now = places.nodes, trees.used[3] + 1
+    if state[2] != now:
+        wishes = choose_all(trees, order, nodes)
+        if wishes: return wishes
+        state[2] = now
     for _ in range(1024):
         if state[1] == queue.size: return 0
         v, at = queue[state[0]], 0

@@ -171,7 +171,7 @@ class Families:
         self.names = _check_names(names, self.d)
         self.tolerance, self.cache_mb = 1e-10 * (1 + total), cache_mb
         self._luts, self._rows, self._scores, self._uses = {}, {}, {}, {}
-        self._slots, self._terms = {}, None
+        self._slots, self._terms, self._sizes = {}, None, None
         self.kind = _term_kind(self.rule) if codes.whole else None
         self._unit = 2.**-min(40, 55 - int(np.ceil(np.log2(total * np.log(total + 3)))))
 
@@ -187,9 +187,9 @@ def _check_names(names, d):
 def _new_terms(self: Families, least):
     "Empty tables of terms, for at least so many alphas."
     length = min(int(self.counts.total) + 1, 65536)
-    room = max(least, min(256, 2**24 // length))
+    room = max(least, min(1024, 2**24 // length))
     kernels = compiled()
-    self._slots, self._uses = {}, {}
+    self._slots, self._uses, self._sizes = {}, {}, None
     values = np.zeros((room, length), np.int64)
     self._terms = kernels.Terms(values, self._unit, getattr(kernels, self.kind))
 
@@ -234,6 +234,31 @@ def _make_use(self: Families, q, r, states, n_alphas):
         if rule.by_set: charges[m] = [rule.penalty(1, s, total) for s in (size * r, size)]
         else: charges[m, 0] = rule.penalty(size, r, total)
     return compiled().Use(alphas, slots, charges, rule.by_set, float(rule.edge_cost))
+
+# %% ../nbs/07_scores.ipynb #5e1c7c01
+@patch
+def sizes(self: Families,
+) -> tuple[Any, Any]:  # `Terms` and `Sizes` of `kernels`
+    "What kernels need to score sets, with the sizes that they wanted; for scores by sets."
+    with _ONE_AT_A_TIME:
+        sizes, kernels, cost = self._sizes, compiled(), self.rule.edge_cost
+        wanted = set() if sizes is None else set(sizes.wanted[:sizes.n_wanted[0]].tolist())
+        free = 0 if sizes is None else len(self._terms.values) - len(self._slots)
+        crowded = sizes is not None and 2 * (sizes.keys > 0).sum() > len(sizes.keys) - len(wanted)
+        if len(wanted) > free or crowded or self._terms is None:
+            self._new_terms(4 * self.d + 4)
+        if self._sizes is None: self._sizes = kernels.new_sizes(self.n_states, cost)
+        for size in wanted: self._add_size(size)
+        self._sizes.n_wanted[0] = 0
+        return self._terms, self._sizes
+
+# %% ../nbs/07_scores.ipynb #5e1c7c02
+@patch
+def _add_size(self: Families, size):
+    "Say what sets with so many configurations are charged."
+    alpha, = self.rule.cell_alphas(1, size)
+    charge = self.rule.penalty(1, size, self.counts.total)
+    compiled().add_size(self._sizes, size, alpha, self._slot(alpha), charge)
 
 # %% ../nbs/07_scores.ipynb #7d50e9ae
 @patch

@@ -15,7 +15,8 @@ from threading import RLock
 from typing import NamedTuple
 import numpy as np
 from .base import patch
-from .counts import as_mask, compiled, members, name_hashes, out_of_time, spread
+from .counts import as_mask, compiled, members, n_threads, name_hashes, out_of_time
+from .counts import spread
 from .graphs import consistent_extension, dag_to_cpdag, edge_list, is_dag, reachable
 from .graphs import topological_order
 from .scores import BDeu, Families, FamilyScore
@@ -282,6 +283,7 @@ class ParentSets:
         self.trees = compiled().new_trees(256, may, self.hashes, tolerance=families.tolerance,
                                           most=most)
         self.budget, self._emptied = cache_mb * 2**20, False
+        self._counted = bool(families.kind) and families.rule.by_set
 
 # %% ../nbs/08_search.ipynb #007d9678
 @patch
@@ -290,9 +292,17 @@ def run(self: ParentSets,
 ) -> int:  # What the last call returned, 0 or less
     "Call a kernel on the trees and grant its wishes until it has none."
     with _ONE_AT_A_TIME:
-        while (left := act(self.trees)) > 0: self._grant()
+        grant = self._grant if self._in_threads() else self._grant_counted
+        while (left := act(self.trees)) > 0: grant()
         self._emptied = False
     return left
+
+# %% ../nbs/08_search.ipynb #5e1c7d01
+@patch
+def _in_threads(self: ParentSets):
+    "Are wishes granted one by one? For scores without sets, and on threads where each is long."
+    counts, few = self.families.counts, n_threads() < 2
+    return not self._counted or not few and counts.n * counts.d >= 2**22
 
 # %% ../nbs/08_search.ipynb #32eec33f
 @patch
@@ -342,8 +352,19 @@ def _make_room(self: ParentSets):
     if 2 * size <= self.budget or self._emptied:
         self.trees = compiled().enlarged(self.trees)
         return True
-    self.trees.used[:], self.trees.roots[:], self._emptied = 0, -1, True
+    self.trees.used[:3], self.trees.roots[:], self._emptied = 0, -1, True
+    self.trees.used[3] += 1
     return False
+
+# %% ../nbs/08_search.ipynb #5e1c7d00
+@patch
+def _grant_counted(self: ParentSets):
+    "Grant the wishes of a kernel by another one, for scores by sets; not too many at a time."
+    kernels, f = compiled(), self.families
+    data, most = f.counts.data(), 1 + int(2**28 / (f.counts.n * f.d))
+    while True:
+        done = kernels.grant_all(data, *f.sizes(), self.trees, most)
+        if done == 1 or done == 0 and not self._make_room(): return
 
 # %% ../nbs/08_search.ipynb #b8e81e4a
 @patch
@@ -436,8 +457,8 @@ def improve(self: Ordering,
     "Move one column at a time to its best place until no move helps."
     columns, kernels = self.order if columns is None else columns, compiled()
     queue = np.array(sorted(columns, key=lambda v: self.sets.hashes[v]), np.int64)
-    order, state = np.array(self.order, np.int64), np.zeros(2, np.int64)
-    (first, second), room = later or (-1, -1), kernels.new_places(len(order))
+    order, state = np.array(self.order, np.int64), np.zeros(3, np.int64)
+    (first, second), room = later or (-1, -1), kernels.new_places(len(order), self.sets.families.d)
     def act(trees):
         if out_of_time(): return 0
         return kernels.improve(trees, order, queue, target, first, second, room, state)

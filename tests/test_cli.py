@@ -328,3 +328,10 @@ def test_files_as_people_have_them(tmp_path, content, says):
     (tmp_path / "data.csv").write_text(content)
     done = run("order", tmp_path / "data.csv")
     assert says in done.stderr and "`na=" not in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_limit_in_seconds_is_named_in_a_note(files):
+    done = run("order", files / "data.csv", "--max-seconds", 0)
+    assert done.returncode == 0 and "stopped after 0 seconds" in done.stderr
+    assert "--max-seconds" in done.stderr
+    assert "--max-seconds" in run("order", files / "data.csv", "--max-seconds", -1).stderr

@@ -86,3 +86,18 @@ def test_seeds_only_break_ties():
     orders = [ds.DiscreteScore(guide=None, seed=s).fit(frame).order_ for s in range(6)]
     later = {o.index("twin") > o.index("smoke") for o in orders}
     assert later == {True, False}
+
+
+@pytest.mark.parametrize("guide", ["evidence", ds.guide.EvidenceGuide("qnml")])
+def test_one_thread_or_two(guide, monkeypatch):
+    "Large enough for guide and criterion to go on side by side, and for wishes to be shared out."
+    frame = ds.random_network(20, degree=2, states=(2, 4), seed=5).sample(15_000, seed=1)
+    frame = frame.loc[:, frame.nunique() > 1]
+    found = []
+    for threads in (1, 2):
+        monkeypatch.setenv("DISCRETE_SCORE_THREADS", str(threads))
+        found.append(ds.DiscreteScore(guide=guide, unused="drop").fit(frame).to_dict(rows=False))
+    assert found[0] == found[1]
+    monkeypatch.setattr("discrete_score.search.ParentSets._in_threads", lambda sets: True)
+    again = ds.DiscreteScore(guide=guide, unused="drop").fit(frame)
+    assert again.to_dict(rows=False) == found[0]

@@ -126,3 +126,15 @@ def test_drawn_rows_are_rows(seed, weighted, replace):
     drawn = draw_rows(counts if weighted else 20, total // 2, replace=replace, seed=seed)
     assert drawn.sum() == total // 2 and (drawn[counts == 0] == 0).all() | (not weighted)
     if not replace: assert (drawn <= (counts if weighted else 1)).all()
+
+
+def test_a_search_that_is_out_of_time_is_complete_and_says_so():
+    frame = ds.load_network("asia").sample(1000, seed=0)
+    hasty = ds.DiscreteScore().fit(frame, max_seconds=0)
+    assert sorted(hasty.order_) == sorted(frame) and hasty.result_.complete
+    assert "stopped after 0 seconds" in str(hasty.notes_[-1])
+    calm, free = ds.DiscreteScore().fit(frame, max_seconds=3600), ds.DiscreteScore().fit(frame)
+    assert calm.to_dict() == free.to_dict()
+    for wrong in (-1, "1", np.nan):
+        with pytest.raises(ValueError, match="max_seconds"):
+            ds.DiscreteScore().fit(frame, max_seconds=wrong)

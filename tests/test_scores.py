@@ -212,3 +212,23 @@ def test_a_registered_score_is_found_by_its_name():
 @pytest.mark.parametrize("text", ["bic:3", "qnml:1", "bdeu:1,2", "bdeu:-1", "loo:0", "dirichlet:x"])
 def test_numbers_that_a_score_cannot_take_are_refused(text):
     with pytest.raises(ValueError, match="can take"): as_score(text)
+
+
+@pytest.mark.parametrize("score", ["loo", "bdeu:10", "qnml", "bic"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_bitsets_passes_and_piles_give_the_same_bits(score, weighted):
+    "Whatever the plan: the scores of extensions are the same whole numbers."
+    from discrete_score import kernels
+    codes, n_states = make(3, d=9, n=400, top=4)
+    weights = np.random.default_rng(0).integers(5, 9, 400) if weighted else None
+    plans = {"bitsets": [0, 0, .1, .45, 8], "pass": [1e18, 0, .1, .45, 1e9],
+             "piles": [1e18, 0, .1, .45, 0], "lists": [0, 0, 1e9, 1e9, 8]}
+    for parents in ((), (1,), (1, 2, 3), (1, 2, 3, 4, 5)):
+        rows = []
+        for plan in plans.values():
+            families = Families(codes, n_states, score=score, weights=weights)
+            data = kernels.as_data(codes, n_states, weights, plan=np.array(plan))
+            families.counts._data = data
+            rows.append(families.extend(0, parents, [6, 7, 8])[6:])
+        alone = [families.score(0, (*parents, c)) for c in (6, 7, 8)]
+        assert all((row == alone).all() for row in rows)

@@ -367,3 +367,18 @@ def test_threads_change_nothing_and_compile_nothing():
     assert len(compiled().extend.signatures) == signatures
     assert all(o.order == found[0].order and o.value == found[0].value for o in found)
     assert all(o.margins == found[0].margins for o in found)
+
+
+@pytest.mark.parametrize("score", ["bdeu:10", "bdeu:1", "bic", "qnml"])
+@pytest.mark.parametrize("seed", range(3))
+def test_wishes_granted_in_one_kernel_or_one_by_one(score, seed):
+    "The same parents with the same scores, to the bit; with bounds on memory and on parents, too."
+    codes, n_states = make(seed, d=9, n=300)
+    for options in ({}, {"max_parents": 2}, {"cache_mb": 1e-3}):
+        found = []
+        for counted in (True, False):
+            sets = ParentSets(Families(codes, n_states, score=score), **options)
+            sets._counted = counted
+            better = Ordering(sets, range(9)).improve()
+            found.append((better.order, better.choices))
+        assert found[0] == found[1]
