@@ -494,7 +494,7 @@ def _label(row) -> str:
     if row.estimator == "coin" and row.guide == "class": return "class coin"
     if row.estimator.partition(":")[0] in _NO_ESTIMATE: return row.estimator
     head = "" if row.estimator == "blanket" else f"{row.estimator} "
-    return head + {"none": "unguided", "evidence": "guided"}.get(row.guide, row.guide)
+    return head + {"none": "unguided", "halves": "guided"}.get(row.guide, row.guide)
 
 # %% ../nbs/51_studies.ipynb #17ae99be
 def _described(frame: pd.DataFrame) -> pd.DataFrame:
@@ -824,8 +824,8 @@ def gains(
 # %% ../nbs/51_studies.ipynb #ba826fdf
 NETWORKS = MappingProxyType({  # Name and number of nodes
     "earthquake": 5, "sachs": 11, "child": 20, "insurance": 27, "mildew": 35, "alarm": 37})
-_OURS = "blanket", "kl_uniform", "evidence"
-_NULLS = (("random", "", "none"), ("marginal", "kl_uniform", "none"), ("coin", "", "evidence"))
+_OURS = "blanket", "kl_uniform", "halves"
+_NULLS = (("random", "", "none"), ("marginal", "kl_uniform", "none"), ("coin", "", "halves"))
 
 # %% ../nbs/51_studies.ipynb #595ff46b
 def _papers(graph: str) -> tuple[str, str, str]:
@@ -885,10 +885,10 @@ def _limits(first_seed: int, full: bool) -> list[Setting]:
               ("SF", 4, 10), *((name, 0, 0) for name in NETWORKS)]
     measures = ["entropy", "normalized_entropy", "kl_uniform", "varentropy"]
     if full: measures += ["gini", "renyi:2"]
-    fits = product(("blanket", "exact"), measures, ("none", "evidence", "class"))
+    fits = product(("blanket", "exact"), measures, ("none", "halves", "class"))
     orders, rows = [*_NULLS, ("coin", "", "class"), *fits], []
     for k, g, o in product(range(20 if full else 10), graphs, orders):
-        slow = (o[0], o[2]) == ("exact", "evidence") or (g[0], o[0]) == ("mildew", "exact")
+        slow = (o[0], o[2]) == ("exact", "halves") or (g[0], o[0]) == ("mildew", "exact")
         if full or not slow: rows.append(_with(_source(*g, first_seed + k), o))
     return rows
 
@@ -921,7 +921,7 @@ def _samples(first_seed: int, full: bool) -> list[Setting]:
         rows += [_with(data, o, "ges-bdeu", "insert") for o in orders]
         rows += [_with(data, o, "none", "parents") for o in orders[:2]]
     seeds = range(first_seed, first_seed + (10 if full else 5))
-    for seed, n, guide in product(seeds, (1000, 10_000), ("none", "evidence")):
+    for seed, n, guide in product(seeds, (1000, 10_000), ("none", "halves")):
         data = _source("ER", 2, 10, seed, n)
         for e in ("blanket", "diffusion", "exact"):
             rows.append(_with(data, (e, "kl_uniform", guide)))

@@ -15,7 +15,7 @@ from discrete_score.studies import Study
 
 KEY = "seed", "share", "policy", "guide"
 SHARES = 0., .02, .05, .1, .2, .3
-GUIDES = "evidence", "none"
+GUIDES = "halves", "none"
 SETTINGS = list(product(range(7000, 7020), SHARES, ("drop", "state"), GUIDES))
 SETTINGS += product(range(7000, 7004), SHARES[::2], ["native"], ["none"])
 
