@@ -29,11 +29,12 @@ class Belief(EvidenceGuide):
         *,
         rule: TripleRule = TripleRule(),  # When a test convinces
         tolerance: float = .1,  # A leaf may cost so many nats times log(rows)
-        patience: int = 2,  # Of the network search, see `best_network`
+        patience: int = 2,  # Of the network search, see `best_ordering`
+        climbs: int = 8,  # Of the network search
         rehearsals: int = 3,  # Tables that are drawn from the network to try the rule on
         seed: int = 0,  # Settles ties, draws of the search and rehearsals
     ):
-        super().__init__(score, tolerance=tolerance, patience=patience, seed=seed)
+        super().__init__(score, tolerance=tolerance, patience=patience, climbs=climbs, seed=seed)
         self.rule, self.rehearsals = rule, rehearsals
 
 # %% ../nbs/25_belief.ipynb #b796b8d2
@@ -79,8 +80,8 @@ def _hold(self: Belief) -> None:
     "Search again without edges against what is known and compelled."
     allowed, families = ~self.joint_.T, self.free_.sets.families
     start = self.free_.network & allowed
-    self.ordering_ = best_ordering(
-        families, start, allowed=allowed, patience=self.patience, seed=self.seed)
+    self.ordering_ = best_ordering(families, start, allowed=allowed, patience=self.patience,
+                                   climbs=self.climbs, seed=self.seed)
     self._now, self._known, self._allowed = self.ordering_, {}, allowed
 
 # %% ../nbs/25_belief.ipynb #b5bb1877
@@ -197,7 +198,7 @@ def rehearse(
     hashes, size = name_hashes(table.names, 0), int(min(table.total, _MOST_ROWS))
     by_name = np.argsort(hashes)
     order = by_name[topological_order(network[np.ix_(by_name, by_name)])].tolist()
-    options = dict(rule=self.rule, patience=1, rehearsals=0, seed=self.seed)
+    options = dict(rule=self.rule, patience=1, climbs=1, rehearsals=0, seed=self.seed)
     n = self.rehearsals if n is None else n
     def tried():
         drawn = redraw(counts, network, size, order=order, seed=rng)

@@ -35,12 +35,13 @@ class EvidenceGuide:
         tolerance: float = .1,  # A leaf may cost so many nats times log(rows); inf: Algorithm 1
         firmness: float = .5,  # Turning a compelled arrow costs more nats than this times log(rows)
         confirm: bool = True,  # Must each half of the rows confirm what counts as compelled?
-        patience: int = 2,  # Of the network search, see `best_network`
+        patience: int = 2,  # Of the network search, see `best_ordering`
+        climbs: int = 1,  # Of the network search
         seed: int = 0,  # Settles ties and draws of the search
     ):
         as_score(score)
         self.score, self.tolerance, self.firmness = score, tolerance, firmness
-        self.confirm, self.patience, self.seed = confirm, patience, seed
+        self.confirm, self.patience, self.climbs, self.seed = confirm, patience, climbs, seed
 
 # %% ../nbs/23_guide.ipynb #3ff7ec80
 @patch
@@ -56,8 +57,8 @@ def fit(
     allowed = ~before.T if before.any() else None
     if self.score == "bdeu": families, start = choose_sample_size(families, seed=self.seed)
     if allowed is not None: start = None
-    self.ordering_ = best_ordering(
-        families, start, allowed=allowed, patience=self.patience, seed=self.seed)
+    self.ordering_ = best_ordering(families, start, allowed=allowed, patience=self.patience,
+                                   climbs=self.climbs, seed=self.seed)
     log, self.score_ = np.log(table.total), families.rule
     self.tau_, self.firm_ = self.tolerance * log, self.firmness * log
     self._now, self._known, self._allowed, self._arrows = self.ordering_, {}, allowed, None

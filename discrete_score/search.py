@@ -537,21 +537,28 @@ def settle(self: Ordering,
 # %% ../nbs/08_search.ipynb #74006676
 def best_ordering(
     families: Families,  # Scores of a table
-    start: np.ndarray | None = None,  # Network to start from; greedy climbing's if None
+    start: np.ndarray | None = None,  # Network to start from, beside the empty one
     *,
     columns: Iterable[int] | None = None,  # Columns that take part; all if None
     allowed: np.ndarray | None = None,  # Mask of edges that may be there; all if None
     max_parents: int | None = None,  # Most parents of a column; as many as pay if None
     patience: int = 3,  # Stop after so many draws in a row without gain
+    climbs: int = 1,  # Climb so often from the empty network, with other ties each time
     seed: int = 0,  # Settles ties and draws, together with the names
 ) -> Ordering:
     "The best order found by moves, from random members of the class and by turning arrows."
     columns = sorted(range(families.d) if columns is None else map(int, columns))
-    options = dict(columns=columns, allowed=allowed, max_parents=max_parents, seed=seed)
-    sets, first = ParentSets(families, **options), climb(families, start, **options)
+    options = dict(columns=columns, allowed=allowed, max_parents=max_parents)
+    sets, found = ParentSets(families, **options, seed=seed), {}
     by_name = np.array(sorted(columns, key=lambda v: sets.hashes[v]))
-    order = by_name[topological_order(first.dag[np.ix_(by_name, by_name)])]
-    return Ordering(sets, order).wander(patience=patience, seed=seed).settle()
+    begin = [(None, seed + 1000 * k) for k in range(climbs)]
+    for one, ties in begin if start is None else [(start, seed), *begin]:
+        first = climb(families, one, **options, seed=ties).dag
+        order = by_name[topological_order(first[np.ix_(by_name, by_name)])]
+        if first.tobytes() not in found: found[first.tobytes()] = Ordering(sets, order).improve()
+    best = sorted(found.values(), key=lambda ordering: -ordering.value)[:3]
+    best = [ordering.wander(patience=patience, seed=seed) for ordering in best]
+    return max(best, key=lambda ordering: ordering.value).settle()
 
 # %% ../nbs/08_search.ipynb #7f3c1c01
 def best_network(
