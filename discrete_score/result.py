@@ -10,7 +10,7 @@ __all__ = ['MARKS', 'FORMAT', 'mark_edges', 'arrows', 'Result', 'make_result', '
 import base64
 import os
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 import numpy as np
@@ -47,13 +47,17 @@ def mark_edges(
     known: np.ndarray,  # `[i, j]` is True where i is stated to come before j
     names: Sequence[str],  # Columns, in the order of `known`
     vote: bool,  # Has the criterion earned a vote?
+    binned: Collection[str] = (),  # Columns that were cut into bins: no vote on their edges
 ) -> pd.DataFrame:  # The same with a column `mark`
     "Say of every edge whether it is known, compelled, voted or open."
     stated = arrows(edges, names) & known
     stated = {(names[i], names[j]) for i, j in np.argwhere(stated)}
-    by_witness = {"data": "compelled", "criterion": "voted" if vote else "open"}
-    rows = zip(edges["from"], edges["to"], edges["decided_by"])
-    marks = ["known" if (a, b) in stated else by_witness.get(who, "open") for a, b, who in rows]
+    def mark(a, b, who):
+        if (a, b) in stated: return "known"
+        if who == "data": return "compelled"
+        return "voted" if vote and who == "criterion" and not {a, b} & set(binned) else "open"
+
+    marks = list(map(mark, edges["from"], edges["to"], edges["decided_by"]))
     return _edge_frame(edges.assign(mark=marks).to_dict("records"))
 
 # %% ../nbs/32_result.ipynb #7ce14857
@@ -185,7 +189,8 @@ def make_result(
         known = as_knowledge(settings.get("knowledge")).relation(table.names)
         told = _with_witnesses(explain(search, guide, agreed), testimony)
         rest = _with_stated(known, before)
-        edges = mark_edges(told, rest, table.names, agreed.deserves_vote)
+        cut = plain(settings.get("bins") or {})
+        edges = mark_edges(told, rest, table.names, agreed.deserves_vote, binned=cut)
     return Result(search=replace(search, seed=int(search.seed)), schema=table.schema,
                   n_rows=table.total, fingerprint=fingerprint(table),
                   notes=tuple(map(_note, (*table.notes, *notes))), settings=settings,

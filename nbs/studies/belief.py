@@ -15,6 +15,15 @@ nothing was chosen on it.
     found    of these, claimed                 verdict  does the table look like a graph?
     lost     pairs that nothing separates      sure     share of claims right in rehearsals
     d_top    misordered edges of the order     direction, sid  of the graph that follows it
+
+A second study, `belief_votes`, asks whether a vote that is earned predicts. Three votes on the
+direction of an edge: `criterion`, the unguided order by `kl_uniform`; `mechanism`, the marginal
+likelihood with independent Dirichlet rows, and `bdeu`, both compared under equal parents (those of
+either end), so that likelihood cancels and BDeu can only toss a coin.
+
+    right, total            compelled arrows that a vote directs rightly, of all (a tie: one half)
+    earned                  does the whole 95 % interval of that share lie above one half?
+    open_right, open_total  the same of true edges that the network has and nothing compels
 """
 import time
 from itertools import product
@@ -26,10 +35,12 @@ from discrete_score.belief import Belief
 from discrete_score.blanket import BlanketScore
 from discrete_score.data import as_table
 from discrete_score.graphs import d_top, dag_to_cpdag, reachable, topological_order
-from discrete_score.guide import EvidenceGuide, guided_order
+from discrete_score.guide import EvidenceGuide, guided_order, wilson
 from discrete_score.metrics import f1, sid
 from discrete_score.networks import (
     BayesNet, TableCPT, configurations, load_network, random_dag, random_network)
+from discrete_score.order import causal_order
+from discrete_score.scores import families_of
 from discrete_score.studies import Study
 
 KEY = "part", "name", "n", "seed"
@@ -187,4 +198,48 @@ BELIEF = Study(
     columns=(*KEY, "rule", "d", "verdict", "pairs", "lost", "claims", "right", "against", "truly",
              "found", "sure", "edges", "d_top", "direction", "sid", "seconds"),
     measured=("seconds",),
+)
+
+
+def likelihood_vote(families, network):
+    "From two adjacent columns to nats for the arrow from the first to the second, parents equal."
+    def vote(i, j):
+        others = [p for p in np.flatnonzero(network[:, i] | network[:, j]).tolist()
+                  if p not in (i, j)]
+        cells = families.counts.size(others)*families.n_states[i]*families.n_states[j]
+        if cells > 4*families.counts.n: others = []
+        def pair(a, b): return families.score(a, others) + families.score(b, [*others, a])
+        return pair(i, j) - pair(j, i)
+    return vote
+
+
+def vote_rows(setting):
+    "The votes on one dataset."
+    _, name, seed = setting
+    table, _, compelled, dag = dataset(name, 10_000, seed)
+    belief = Belief(rehearsals=0).fit(table)
+    network, arrows = belief.ordering_.network, belief.compelled()
+    open_ = dag & (network | network.T) & ~belief.arrows_ & ~belief.arrows_.T
+    alone = causal_order(BlanketScore().fit(table), table.names, "kl_uniform").order
+    place = [alone.index(c) for c in table.names]
+    votes = {"criterion": lambda i, j: place[j] - place[i],
+             "mechanism": likelihood_vote(families_of(table, "dirichlet"), network),
+             "bdeu": likelihood_vote(families_of(table, "bdeu:10"), network)}
+    for kind, vote in votes.items():
+        def counted(edges): return sum(.5 + .5*np.sign(np.round(vote(i, j), 6)) for i, j in edges)
+        right, edges = counted(arrows), np.argwhere(open_).tolist()
+        low, _ = wilson(right, len(arrows))
+        yield {"vote": kind, "right": right, "total": len(arrows), "earned": int(low > .5),
+               "open_right": counted(edges), "open_total": len(edges)}
+
+
+BELIEF_VOTES = Study(
+    "belief_votes",
+    [*product(["design"], NETWORKS + DRAWN, range(4)),
+     *product(["blind"], OTHERS + REDRAWN, range(4))],
+    "does a vote that is earned predict?", vote_rows,
+    key=("part", "name", "seed"),
+    columns=("part", "name", "seed", "vote", "right", "total", "earned", "open_right",
+             "open_total"),
+    measured=(),
 )
