@@ -27,9 +27,11 @@ from readme import DIRECTIVE, visible
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 PACKAGES = ["jupyter-book==1.0.4", "sphinx-mathjax-offline==0.0.2"]
-PARTS = [("Foundations", "0"), ("Estimating", "1"), ("Deciding", "2"), ("Graphs and results", "3"),
-         ("Saying it", "4"), ("The referee", "5"), ("Below the ground", "9"),
-         ("Tutorials", "tutorials/"), ("Studies", "studies/")]
+PARTS = [("Tutorials", "tutorials/"), ("Contents", "book"), ("Foundations", "0"),
+         ("Estimating", "1"), ("Deciding", "2"), ("Graphs and results", "3"), ("Saying it", "4"),
+         ("The referee", "5"), ("Below the ground", "9"), ("Studies", "studies/")]
+FIRST = ["tutorials/quickstart", "tutorials/own_csv", "tutorials/explorer", "tutorials/doubt",
+         "studies/overview", "studies/belief"]  # the others follow by name
 SPHINX = {"html_theme_options": {"use_download_button": False}, "myst_heading_anchors": 3,
           "suppress_warnings": ["mystnb.unknown_mime_type"], "nb_ipywidgets_js": {}}
 CONFIG = {"title": "discrete_score", "only_build_toc_files": True,
@@ -150,8 +152,7 @@ def prepare():
 
 def contents(names):
     "The table of contents: parts with their chapters."
-    first = ["tutorials/quickstart", "tutorials/own_csv", "tutorials/explorer", "tutorials/doubt"]
-    place = lambda name: first.index(name) if name in first else len(first)
+    place = lambda name: FIRST.index(name) if name in FIRST else len(FIRST)
     names, parts = sorted(names, key=lambda n: (n.split("/")[0], place(n), n)), []
     for caption, start in PARTS:
         chapters = [{"file": name} for name in names if name.startswith(start)]

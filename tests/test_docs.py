@@ -11,10 +11,12 @@ import pytest
 from fastcore.docments import docments
 
 import discrete_score as ds
+from discrete_score.cli import main
 
 root = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(root / ".ci"))
 from check_docs import check
+from docs import contents
 
 MODULES = sorted(f.stem for f in (root / "discrete_score").glob("[!_]*.py"))
 
@@ -107,6 +109,47 @@ def test_tutorials_use_public_names_and_end_with_where_next(path):
     quoted = re.compile(r'"[^"]*"|\'[^\']*\'')
     assert not re.search(r"\b\w+\._(?!_|repr_)[a-z]", quoted.sub("", code)), "no private attribute"
     assert cells[-1].cell_type == "markdown" and cells[-1].source.startswith("## Where next")
+
+
+README = (root / "README.md").read_text(encoding="utf-8")
+LINK = re.compile(r"\]\(([^)#]+)")
+
+
+def test_readme_can_be_read_in_five_minutes():
+    words = len(README.split())
+    assert words <= 900, f"README.md has {words} words; the most is 900"
+
+
+def test_readme_links_to_what_is_there():
+    targets = [link for link in LINK.findall(README) if not link.startswith("http")]
+    assert {"nbs/book.ipynb", "nbs/studies/belief.ipynb", "CONTRIBUTING.md"} <= set(targets)
+    assert not [link for link in targets if not (root / link).is_file()]
+
+
+def test_readme_commands_have_their_flags(capsys):
+    lines = re.findall(r"^discrete-score (\S+)(.*)$", README, flags=re.M)
+    assert {"order", "dag", "report", "diagnose"} <= {command for command, _ in lines}
+    for command, rest in lines:
+        with pytest.raises(SystemExit): main([command, "--help"])
+        known, flags = capsys.readouterr().out, re.findall(r"(?<=\s)--?[a-z]\S*", rest)
+        assert all(re.search(rf"{flag}\b", known) for flag in flags), f"{command}{rest}"
+
+
+def test_every_notebook_is_in_the_book():
+    cells = nbformat.read(root / "nbs" / "book.ipynb", as_version=4).cells
+    listed = {link for cell in cells for link in LINK.findall(cell.source)}
+    found = {path.relative_to(root / "nbs").as_posix() for path in (root / "nbs").glob("**/*.ipynb")
+             if ".ipynb_checkpoints" not in path.parts}
+    assert found - listed == {"index.ipynb", "book.ipynb"}
+
+
+def test_every_notebook_is_a_page_of_the_site():
+    names = [path.relative_to(root / "nbs").with_suffix("").as_posix()
+             for path in (root / "nbs").glob("**/*.ipynb")]
+    parts = contents(names)["parts"]
+    pages = [chapter["file"] for part in parts for chapter in part["chapters"]]
+    assert len(pages) == len(set(pages)) and set(names) - set(pages) == {"index"}
+    assert pages[0] == "tutorials/quickstart"
 
 
 def test_the_checker_of_the_site_finds_problems(tmp_path):
