@@ -690,8 +690,10 @@ def _is_fragile(frame) -> bool:
 @contextmanager
 def _patient() -> Iterator[None]:
     "Let an interrupt inside the block wait while modules are loaded or kernels are compiled."
+    waiting = []
     def stop(number, frame):
-        if not _is_fragile(frame): raise KeyboardInterrupt
+        waiting[:] = [number] * _is_fragile(frame)
+        if not waiting: raise KeyboardInterrupt
         signal.setitimer(signal.ITIMER_REAL, .05)
 
     usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -704,6 +706,7 @@ def _patient() -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items(): signal.signal(number, handler)
+        if waiting: raise KeyboardInterrupt
 
 # %% ../nbs/43_cli.ipynb #d2ef9d41
 def main(

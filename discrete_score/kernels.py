@@ -1240,8 +1240,7 @@ def strata_by_rows(data, i, k, given, sums):
     rows, start = piles_of(data, code, m, i)
     across, down = np.empty(r, np.int64), np.empty(c, np.int64)
     seen, table, column = np.zeros(r + c, np.int64), np.zeros((r, c), np.int64), data.columns[k]
-    for s in range(m):
-        if start[s * r] == start[s * r + r]: continue
+    for s in range(start.size // r):
         table[:] = 0
         for x in range(r):
             for z in range(start[s * r + x], start[s * r + x + 1]):

@@ -202,6 +202,10 @@ def test_an_interrupt_waits_for_imports(tmp_path, monkeypatch):
         time.sleep(5)
     assert loads_slowly.done and signal.getsignal(signal.SIGINT) is signal.default_int_handler
     with pytest.raises(KeyboardInterrupt), cli._patient(): signal.raise_signal(signal.SIGINT)
+    monkeypatch.delitem(sys.modules, "loads_slowly")
+    with pytest.raises(KeyboardInterrupt), cli._patient():
+        import loads_slowly
+        raise ValueError("an error before the interrupt is through does not hide it")
 
 
 def test_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
