@@ -185,12 +185,12 @@ def rows(setting):
     about = {"d": table.d, "verdict": told.verdict, "pairs": told.pairs,
              "lost": len(told.unexplained)}
     found = dag_to_cpdag(belief.free_.network)
-    sure = belief.rehearse().confidence if belief.arrows_.any() else np.nan
+    sure = round(belief.rehearse().confidence, 4) if belief.arrows_.any() else None
     claimed = np.zeros_like(found)
     for i, j in halves.compelled(): claimed[i, j] = True
     arrows = {"belief": belief.arrows_, "tests": belief.triples_.found,
               "class": found & ~found.T, "halves": claimed}
-    more = {"belief": {"sure": round(sure, 4), "seconds": round(spent[0], 2)}
+    more = {"belief": {"sure": sure, "seconds": round(spent[0], 2)}
             | followed(belief, estimator, table, dag),
             "halves": {"seconds": round(spent[1], 2)} | followed(halves, estimator, table, dag)}
     for rule, said in arrows.items():
