@@ -4,12 +4,13 @@
 
 # %% auto #0
 __all__ = ['patch', 'View', 'Setting', 'Phrase', 'Said', 'Problem', 'WrongType', 'Advice', 'advise', 'listing', 'counted',
-           'read_phrase', 'option', 'choices_of', 'takes', 'Registry']
+           'read_phrase', 'option', 'choices_of', 'takes', 'Registry', 'in_processes']
 
 # %% ../nbs/99_base.ipynb #62875152
 import difflib
 import importlib
 import inspect
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -262,3 +263,14 @@ class Registry(dict):
         "All names for a help text, the default marked."
         names = [f"{name} (default)" if name == default else name for name in self]
         return ", ".join(names[:-1]) + " or " + names[-1] if len(names) > 1 else "".join(names)
+
+# %% ../nbs/99_base.ipynb #770b4397
+def in_processes(
+    tasks: Iterable,  # Calls, as `joblib.delayed` makes them
+    n_jobs: int = 1,  # Processes, as in joblib
+    **how,  # More for `joblib.Parallel`: its backend, the way in which results are returned
+) -> Iterable:  # What the calls give, as a generator in their order unless `how` says otherwise
+    "Run calls in processes that leave Ctrl-C to the one that started them."
+    from joblib import Parallel
+    ignore = dict(initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
+    return Parallel(n_jobs=n_jobs, **{"return_as": "generator", **ignore, **how})(tasks)

@@ -708,11 +708,21 @@ def _patient() -> Iterator[None]:
         for number, handler in before.items(): signal.signal(number, handler)
         if waiting: raise KeyboardInterrupt
 
+# %% ../nbs/43_cli.ipynb #33d662c2
+def _hush_trackers() -> None:
+    "Let the processes that clean up after stopped workers do so without a word."
+    asked = os.environ.get("PYTHONWARNINGS", "")
+    if _TRACKERS not in asked:
+        os.environ["PYTHONWARNINGS"] = ",".join(filter(None, [asked, _TRACKERS]))
+
+_TRACKERS = "ignore:resource_tracker"
+
 # %% ../nbs/43_cli.ipynb #d2ef9d41
 def main(
     argv: Sequence[str] | None = None,  # Arguments; those of the process by default
 ) -> int:  # Exit code: 0 done, 1 an order is violated, 2 bad input, 130 interrupted
     "Run the command line."
+    _hush_trackers()
     with warnings.catch_warnings():
         warnings.showwarning = lambda said, *rest, **more: _note(f"note: {ds.words.tell(said)}")
         try:

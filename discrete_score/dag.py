@@ -15,10 +15,10 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
+from joblib import delayed
 from scipy.sparse.csgraph import connected_components
 
-from .base import Problem, Setting, View, patch
+from .base import Problem, Setting, View, in_processes, patch
 from .baselines import BASELINES, LearnedGraph, extension, learn
 from .data import Table, as_table
 from .counts import name_hashes
@@ -438,7 +438,7 @@ def edge_confidence(
     if n < 1: raise Problem("{n} must be at least 1; got {got}.", n=Setting("n"), got=n)
     table, streams = as_table(data), np.random.SeedSequence(seed).spawn(n)
     calls = [delayed(_arrows)(search, table, method, stream) for stream in streams]
-    found = Parallel(n_jobs=n_jobs)(calls)
+    found = list(in_processes(calls, n_jobs))
     return EdgeConfidence(table.names, np.mean(found, axis=0), n, method, seed)
 
 

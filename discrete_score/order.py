@@ -13,8 +13,8 @@ from typing import Protocol, runtime_checkable
 import networkx as nx
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
-from .base import Problem, Setting, WrongType, option, patch
+from joblib import delayed
+from .base import Problem, Setting, WrongType, in_processes, option, patch
 from .data import Table
 from .counts import name_hashes
 from .graphs import check_dag, reachable
@@ -460,7 +460,7 @@ def bootstrap(
     orders = _begun(resume, table, n, method, seed)
     streams = np.random.SeedSequence(seed).spawn(n)[len(orders):]
     tasks = (delayed(_positions)(search, table, method, stream) for stream in streams)
-    for found in Parallel(n_jobs=n_jobs, return_as="generator")(tasks):
+    for found in in_processes(tasks, n_jobs):
         orders.append(found)
         if callback is not None: callback(Bootstrap(table.names, np.array(orders), method, seed))
     return Bootstrap(table.names, np.array(orders), method, seed)

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from . import __version__, base
-from .base import Problem, Registry, patch
+from .base import Problem, Registry, in_processes, patch
 from .baselines import learn
 from .dag import dag_from_order, insert, own_score, prune
 from .data import Table, as_table
@@ -639,17 +639,17 @@ def _parallel(study: Study, jobs: int, backend: str, scheduler: str | None) -> I
     if jobs == 1 and scheduler is None:
         for unit in units: yield from (_run_unit(alone, [s]) for s in unit)
         return
-    from joblib import Parallel, delayed, parallel_config
+    from joblib import delayed, parallel_config
     tasks = [delayed(_run_unit)(alone, unit) for unit in units]
     how = {"return_as": "generator_unordered", "batch_size": 1}
     if scheduler is None:
-        yield from Parallel(n_jobs=jobs, backend=backend, **how)(tasks)
+        yield from in_processes(tasks, jobs, backend=backend, **how)
         return
     try: from distributed import Client
     except ImportError:
         raise ImportError("a cluster needs Dask: pip install 'discrete_score[cluster]'") from None
     with Client(scheduler, timeout=5), parallel_config(backend="dask"):
-        yield from Parallel(n_jobs=-1, **how)(tasks)
+        yield from in_processes(tasks, -1, **how)
 
 # %% ../nbs/51_studies.ipynb #b1f4da69
 @dataclass(frozen=True)
