@@ -13,8 +13,10 @@ import inspect
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import MISSING, Field, dataclass, field, fields
+from multiprocessing import resource_tracker
 
 # %% ../nbs/99_base.ipynb #bee9b325
 def patch(
@@ -268,9 +270,21 @@ class Registry(dict):
 def in_processes(
     tasks: Iterable,  # Calls, as `joblib.delayed` makes them
     n_jobs: int = 1,  # Processes, as in joblib
-    **how,  # More for `joblib.Parallel`: its backend, the way in which results are returned
+    **how,  # More for `joblib.Parallel`: its backend, a generator of another kind
 ) -> Iterable:  # What the calls give, as a generator in their order unless `how` says otherwise
     "Run calls in processes that leave Ctrl-C to the one that started them."
     from joblib import Parallel
-    ignore = dict(initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
-    return Parallel(n_jobs=n_jobs, **{"return_as": "generator", **ignore, **how})(tasks)
+    work = Parallel(n_jobs=n_jobs, **{"return_as": "generator", **how})
+    with _held_back(signal.SIGINT): return work(tasks)
+
+
+@contextmanager
+def _held_back(number: int) -> Iterator[None]:
+    "Hold a signal back; processes and threads that start in the block never see it."
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # Started inside, it would let the signal through
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [number])
+    try: yield
+    finally: signal.pthread_sigmask(signal.SIG_SETMASK, before)
