@@ -202,6 +202,7 @@ class DiscreteScore(Fitted, BaseEstimator):
 
     _repr_html_ = None  # Notebooks show `_repr_markdown_`, not scikit-learn's box of parameters
     _repr_markdown_, plot, report = View("words"), View("figures"), View("report")
+    effect = View("effects")
     def _repr_mimebundle_(self, **kwargs):
         return {"text/plain": repr(self), "text/markdown": self._repr_markdown_()}
 
