@@ -43,6 +43,13 @@ def _tiers(text: str) -> list[list[str]]:
     "Read `sex,age;income,loan`: tiers apart by semicolons, columns by commas."
     return [_listed(tier) for tier in text.split(";")]
 
+# %% ../nbs/43_cli.ipynb #138973d2
+def _edge(text: str) -> tuple[str, str]:
+    "Read `A->B`; a shell needs quotes around it."
+    tail, sign, head = text.replace("→", "->").partition("->")
+    if sign and tail.strip() and head.strip(): return tail.strip(), head.strip()
+    raise argparse.ArgumentTypeError(f'expected "A->B", in quotes because of the >; got {text!r}')
+
 # %% ../nbs/43_cli.ipynb #e49b7b6b
 def _count(text: str) -> int:
     "Read a whole number, 0 or larger."
@@ -53,6 +60,7 @@ def _count(text: str) -> int:
 _TYPED = {  # How a value is typed, by what stands for it in help texts
     "A,B,...": dict(type=_listed), '"A,B;C"': dict(type=_tiers), "N": dict(type=_count),
     "A B": dict(nargs=2, action="append", metavar=("A", "B")),
+    '"A->B"': dict(type=_edge, action="append"),
     "COLUMN=N": dict(type=_bins, action="append"), "TEXT": dict(action="append"),
     "SHARE": dict(type=float)}
 

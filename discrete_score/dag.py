@@ -27,7 +27,7 @@ from .graphs import check_dag, check_order, check_pdag, full_dag, reachable
 from .graphs import skeleton, to_causallearn as _to_causallearn
 from .graphs import to_networkx as _to_networkx, to_pgmpy as _to_pgmpy
 from .metrics import evaluate
-from .order import Knowledge, as_relation, resample
+from .order import Known, Knowledge, as_known, resample
 from .scores import Families, SparseBDeu, families_of
 from .search import choose_sample_size, order_network
 
@@ -108,11 +108,13 @@ def insert(
     *,
     max_parents: int | None = None,  # Most parents that an insertion may lead to
     before: np.ndarray | None = None,  # `[i, j]`: i comes before j, in every network
+    allowed: np.ndarray | None = None,  # Mask of edges that may be added; all if None
     seed: int = 0,  # Settles ties, together with the names
 ) -> Insertion:  # Its score is at least that of `dag`
     "Add edges from predecessors, the best first, while the score improves and no cycle arises."
     dag, moves = check_dag(dag, score.names).copy(), []
     forward = full_dag(check_order(order, len(dag), score.names))
+    if allowed is not None: forward = forward & allowed
     reach = reachable(dag if before is None else dag | before) | np.eye(len(dag), dtype=bool)
     gains, room = np.full(dag.shape, -np.inf), score.d if max_parents is None else max_parents
     for j in range(len(dag)): gains[:, j] = _gains(dag, forward, score, j)
@@ -131,11 +133,13 @@ def parents(
     score: Families,  # Scores families
     *,
     max_parents: int | None = None,  # Most parents of a column
+    known: Known | None = None,  # Edges that must and that may be there
     seed: int = 0,  # Settles ties, together with the names
 ) -> np.ndarray:  # DAG
     "The network with the best-scoring parents of each column among its predecessors in `order`."
     order = check_order(order, score.d, score.names)
-    return order_network(score, order, max_parents=max_parents, seed=seed).dag
+    masks = {} if known is None else {"allowed": known.allowed, "required": known.required}
+    return order_network(score, order, max_parents=max_parents, seed=seed, **masks).dag
 
 # %% ../nbs/31_dag.ipynb #adbae3cd
 def parents_score(
@@ -329,18 +333,24 @@ def _check_score(base) -> None:
                   remedy=Setting("strategy", "prune", code=code, lead="use"))
 
 # %% ../nbs/31_dag.ipynb #a48e1b92
-def _from_predecessors(table, order, score, max_parents, seed) -> DagResult:
+def _from_predecessors(table, order, known, score, max_parents, seed) -> DagResult:
     "The third strategy."
     score = parents_score(table, order, seed=seed) if score is None else score
-    dag = parents(order, score, max_parents=max_parents, seed=seed)
+    dag = parents(order, score, max_parents=max_parents, known=known, seed=seed)
     settings = {"score": str(score.rule), "max_parents": max_parents, "seed": seed}
     return DagResult(dag, table.names, order, "none", "parents", settings, table=table)
 
+# %% ../nbs/31_dag.ipynb #590bc1bd
+def _obeying(found: LearnedGraph, order, known: Known) -> np.ndarray:
+    "The learner's graph along the order, with what is known: edges turned, left out and added."
+    dag = obey(found.dag(order), known.before, order, names=found.names)
+    return (dag & known.allowed) | known.required
+
 # %% ../nbs/31_dag.ipynb #a8f5e626
-def _with_insertions(found: LearnedGraph, order, before, score, max_parents, seed) -> DagResult:
+def _with_insertions(found: LearnedGraph, order, known, score, max_parents, seed) -> DagResult:
     "The first strategy: the learner's graph oriented by the order, then edges added."
-    oriented = obey(found.dag(order), before, order, names=found.names)
-    options = dict(max_parents=max_parents, before=before, seed=seed)
+    oriented = _obeying(found, order, known)
+    options = dict(max_parents=max_parents, before=known.before, allowed=known.allowed, seed=seed)
     more = insert(oriented, order, score, **options)
     moves = tuple((found.names[i], found.names[j], gain) for i, j, gain in more.moves)
     about = {"seed": seed, "score": str(score.rule), "max_parents": max_parents}
@@ -349,12 +359,12 @@ def _with_insertions(found: LearnedGraph, order, before, score, max_parents, see
                      oriented, moves)
 
 # %% ../nbs/31_dag.ipynb #ec8a3cb1
-def _pruned(found: LearnedGraph, order, before, graph, settings) -> DagResult:
+def _pruned(found: LearnedGraph, order, known, graph, settings) -> DagResult:
     "The second strategy: the part of `graph` that follows the order."
     rule = getattr(settings["score"], "rule", found.settings.get("score"))
     settings = {**found.settings, **settings, "score": str(rule)}
-    dag = prune(graph, order, names=found.names)
-    oriented = obey(found.dag(order), before, order, names=found.names)
+    dag = (prune(graph, order, names=found.names) & known.allowed) | known.required
+    oriented = _obeying(found, order, known)
     return DagResult(dag, found.names, order, found.name, "prune", settings, found.graph, oriented)
 
 # %% ../nbs/31_dag.ipynb #98a3da9c
@@ -386,18 +396,19 @@ def dag_from_order(
     if strategy == "insert" and score is None: _check_score(base)
     table = as_table(data)
     order = tuple(table.names[k] for k in check_order(order, table.d, table.names))
-    before = as_relation(knowledge, table.names)
-    _check_stated(before, order, table.names)
+    known = as_known(knowledge, table.names)
+    _check_stated(known.before, order, table.names)
     score = families_of(table, score) if isinstance(score, str) else score
-    if strategy == "parents": return _from_predecessors(table, order, score, max_parents, seed)
+    if strategy == "parents":
+        return _from_predecessors(table, order, known, score, max_parents, seed)
     found = learn(table, base, seed=seed, **options)
     if strategy == "insert":
         score = own_score(table, base, found.settings) if score is None else score
-        found = _with_insertions(found, order, before, score, max_parents, seed)
+        found = _with_insertions(found, order, known, score, max_parents, seed)
         return replace(found, table=table)
     held = learn(table, base, order=order, seed=seed, **options) if inside else found
     settings = {"inside": inside, "seed": seed, "score": score}
-    return replace(_pruned(found, order, before, held.graph, settings), table=table)
+    return replace(_pruned(found, order, known, held.graph, settings), table=table)
 
 # %% ../nbs/31_dag.ipynb #53b0c550
 @dataclass(frozen=True, eq=False)

@@ -229,18 +229,29 @@ def count_pairs(
     "How many pairs of columns there are."
     return len(names) * (len(names) - 1) // 2
 
+# %% ../nbs/40_words.ipynb #501b25c8
+def _stated_edges(result: Result) -> list[Phrase]:
+    "Arrows that were required or forbidden, in words."
+    known = result.knowledge()
+    def named(mask): return ", ".join(f"{result.names[i]} → {result.names[j]}"
+                                      for i, j in np.argwhere(mask))
+    kinds = {"Required": known.required, "Forbidden": known.forbidden}
+    return [Phrase("{kind}: {arrows}.", kind=kind, arrows=named(mask))
+            for kind, mask in kinds.items() if mask.any()]
+
 # %% ../nbs/40_words.ipynb #37abd9ca
 def stated(
     result: Result,  # A fitted result
 ) -> Statement | None:  # None if nothing was stated
     "What was stated in advance, which the data were not asked about."
-    known = result.stated()
-    if not known.any(): return None
+    known, edges = result.stated(), _stated_edges(result)
+    if not known.any() and not edges: return None
     items = [(result.names[i], result.names[j]) for i, j in np.argwhere(reduced(known))]
     text = ("You stated the order of {pairs} of {total} pairs of columns; every graph and every "
             "order here obeys, and the data were not asked.")
+    if not known.any(): text = "You stated which arrows there are not; every graph here obeys."
     facts = dict(pairs=int(known.sum()), total=count_pairs(result.names))
-    return Statement(Phrase(text, **facts), items=items, quiet=True)
+    return Statement(Phrase(text, **facts), edges, items=items, quiet=True)
 
 # %% ../nbs/40_words.ipynb #a905cec8
 def compelled(
