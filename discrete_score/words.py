@@ -6,7 +6,7 @@
 __all__ = ['Method', 'describe', 'written', 'shell', 'form', 'tell', 'Rows', 'Statement', 'lines', 'row_lines', 'markdown',
            'page', 'escape', 'plain_words', 'row_page', 'count_pairs', 'stated', 'compelled', 'vote', 'believed',
            'doubt', 'places', 'one_order', 'weak_places', 'remarks', 'toss_ups', 'legend', 'who_decided', 'graph_edges',
-           'against', 'would_change']
+           'compared', 'against', 'would_change']
 
 # %% ../nbs/40_words.ipynb #9c0a43e0
 import html
@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 import pandas as pd
 from .base import Phrase, Registry, Said, Setting, choices_of, option, patch
-from .dag import MARKS, DagResult
+from .dag import MARKS, VERDICTS, Comparison, DagResult
 from .diagnosis import Diagnosis
 from .discover import ESTIMATORS, GUIDES, DiscreteScore
 from .effects import Effect, Question
@@ -514,6 +514,24 @@ def graph_edges(
 _STEADY = ("A share is that of half-samples whose graph has this edge: this way, or either way if "
            "it is open. Half of the rows hold fewer edges and compel less: a small share takes no "
            "mark away, and a large one closes no open edge.")
+
+# %% ../nbs/40_words.ipynb #683df9e7
+def compared(
+    found: Comparison,  # Of two graphs
+    names: Sequence[str] = ("first", "second"),  # What the graphs are called
+) -> Statement:
+    "What two graphs have in common, and where they differ."
+    counts = [(word, found.count(word)) for word in VERDICTS]
+    said = ", ".join(f"{n} {word}" for word, n in counts if n) or "no edge in either"
+    far = Phrase("SHD {shd} (pairs in another state), SID {sid} (effects that differ), F1 "
+                 "{skeleton:.2f} of adjacency and {direction:.2f} with direction.",
+                 shd=found.shd, sid=found.sid, skeleton=found.f1.skeleton,
+                 direction=found.f1.direction)
+    order = {word: k for k, word in enumerate(VERDICTS)}
+    rows = sorted(found.pairs.itertuples(index=False, name=None), key=lambda row: order[row[-1]])
+    head = ("column", "column", *names, "")
+    head_line = Phrase("{n} pairs are adjacent in one or both: {said}.", n=len(rows), said=said)
+    return Statement(head_line, [far], rows=Rows(head, rows))
 
 # %% ../nbs/40_words.ipynb #98a85dd9
 def against(
