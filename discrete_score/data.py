@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from numbers import Integral
 from typing import Literal
@@ -20,8 +20,8 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from .base import (Phrase, Problem, Problems, Setting, WrongType, advise,
-                                 counted, did_you_mean, listing, patch)
+from .base import (Phrase, Problem, Setting, WrongType, advise, counted,
+                                 did_you_mean, gather, listing, patch)
 
 # %% ../nbs/00_data.ipynb #ee86c6ce
 def subject(
@@ -830,12 +830,7 @@ def _encode_all(frame, weights, bins):
                       bins=Setting("bins"), unknown=listing(unknown),
                       names=listing(frame.columns, 10),
                       close=did_you_mean(unknown, frame.columns))
-    columns, wrong = [], []
-    for name in frame:
-        try: columns.append(_encode_one(frame[name], name, weights, bins))
-        except (Problem, WrongType) as error: wrong.append(error)
-    if not wrong: return columns
-    raise wrong[0] if len(wrong) == 1 else Problems(wrong)
+    return gather(partial(_encode_one, frame[name], name, weights, bins) for name in frame)
 
 # %% ../nbs/00_data.ipynb #2d8cbf11
 def as_table(

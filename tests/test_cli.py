@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -124,9 +125,9 @@ GOOD = "a,b\n" + "x,u\ny,v\n" * 5
 
 @pytest.mark.parametrize("text, options, says", [
     ("a,b\n" + "x,u\ny,u\n" * 5, (), "`b`"),
-    ("a,b\n" + "x,1.5\ny,2.25\n" * 5, (), "`b`"),
+    ("a,b\n" + "x,1.5\ny,2.25\n" * 5, ("--bins", "none"), "`b`"),
     ("a,b\nx,u\ny\n", (), "2"),
-    ("a;b\n" + "x;u\ny;v\n" * 5, (), "column"),
+    ("a;b\n" + "x;u\ny;v\n" * 5, ("--sep", ","), "column"),
     ("", (), "empty"),
     ("a,b\n" + "x,\ny,v\n" * 5, (), "`b`"),
     (GOOD, ("--measure", "nonsense"), "nonsense"),
@@ -228,20 +229,19 @@ def test_demo_and_check_prior(tmp_path):
 
 
 def test_the_advice_can_be_followed(tmp_path):
-    "An identifier, a missing cell and a number: each refusal names an option that helps."
-    cells = lambda k: ("" if k == 3 else k % 3, 20 + k % 40 + .5, "yes" if k % 2 else "no")
-    rows = [",".join(map(str, (f"c{k}", *cells(k)))) for k in range(200)]
-    (tmp_path / "people.csv").write_text("\n".join(["id,visits,age,loan", *rows]))
-    options = []
-    steps = [("--missing drop", ["--missing", "drop"]), ("--bins 'age=4'", ["--bins", "age=4"]),
-             ("--drop", ["--drop", "id"])]
-    for hint, more in steps:
-        done = run("order", tmp_path / "people.csv", *options)
-        assert done.returncode == 2 and hint in done.stderr, done.stderr
-        options += more
-    done = run("order", tmp_path / "people.csv", *options)
+    "An identifier, a missing cell and a date: one message, and its last line works."
+    cells = lambda k: ("" if k == 3 else k % 3, 20 + k % 40 + .5, f"2024-05-{k % 28 + 1:02}")
+    rows = [",".join(map(str, (f"c{k}", *cells(k), k % 2))) for k in range(200)]
+    (tmp_path / "people.csv").write_text("\n".join(["id,visits,age,day,loan", *rows]))
+    done = run("order", tmp_path / "people.csv")
+    said = done.stderr.splitlines()
+    assert done.returncode == 2 and said[0] == "discrete-score: 3 problems" and len(said) == 5
+    for line, hint in zip(said[1:], ("--drop 'day'", "--missing drop", "--drop 'id'")):
+        assert hint in line
+    command = shlex.split(said[-1].removeprefix("This works: "))
+    done = run(*command[1:])
     assert done.returncode == 0 and "place  column" in done.stdout
-    assert "note:" in done.stderr
+    assert "cut into bins of about equal size: `age` (4); see --bins" in done.stderr
 
 
 def test_resuming_on_another_table_is_refused(files, tmp_path):
@@ -321,8 +321,8 @@ def test_noise_is_said_to_be_noise(tmp_path):
 
 
 @pytest.mark.parametrize("content, says", [
-    ("a;b\n" + "x;1,5\ny;2,5\n" * 20, "--sep ';'"),
-    ("a\tb\n" + "x\tu\ny\tv\n" * 20, "--sep tab"),
+    ("a;b\n" + "x;1,5\ny;2,5\n" * 20, "read with --sep ';'"),
+    ("a\tb\n" + "x\tu\ny\tv\n" * 20, "read with --sep tab"),
     ("a,b\n" + "x,2024-05-01\ny,2024-05-02\n" * 20, "column `b` holds dates"),
     ("a,b,c\n" + "x,u,\ny,v,\n" * 20, "--drop 'c'"),
     ("a,b\n" + "x,NA\ny,v\nx,u\n" * 20, "--na 'NA'"),
