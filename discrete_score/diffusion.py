@@ -27,7 +27,7 @@ import torch.distributed as dist
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as pack_tensors
 
-from .base import Problem, Setting, patch
+from .base import Problem, Registry, Setting, patch
 from .ctmc import Process, Schedule
 from .data import Table, as_table
 from .files import write_bytes
@@ -83,12 +83,12 @@ class Settings:
     def __post_init__(self): _check_settings(self)
 
 # %% ../nbs/14_diffusion.ipynb #87131d60
-SETTINGS = {
-    "default": Settings(),
-    "paper": Settings(width=None, hidden=None, direct=False, shared=True, epochs=300,
-                      learning_rate=1e-3, weight_decay=0., schedule="constant", warmup=0,
-                      clip=None, ema=0., held_out=0., patience=None, times="grid"),
-}
+SETTINGS = Registry("settings")
+SETTINGS.register("default", Settings(), "ours")
+SETTINGS.register("paper", Settings(width=None, hidden=None, direct=False, shared=True, epochs=300,
+                                    learning_rate=1e-3, weight_decay=0., schedule="constant",
+                                    warmup=0, clip=None, ema=0., held_out=0., patience=None,
+                                    times="grid"), "what the paper states")
 
 # %% ../nbs/14_diffusion.ipynb #eb0e16fd
 def build_network(
@@ -293,6 +293,7 @@ class _Trainer:
         self.device = choose_device(device)
         self.rank, self.size = join_processes(self.device)
         self.epoch, self.history, self.lowest, self.done = 0, [], math.inf, False
+        self.losses = []  # Of the batches that are done in this epoch
         self._build(rows.n_states)
         self._divide(rows)
         self.part = part or self._largest_part()
@@ -348,7 +349,9 @@ def _largest_part(self: _Trainer):
         rows = torch.arange(n, device=self.device) % len(some)
         self._loss(self.model, some.take(rows)).backward()
 
+    moments = [torch.empty_like(w) for w in self.model.parameters() for _ in range(2)]
     rows = torch.tensor(_back_off(attempt, share), device=self.device)
+    del moments  # Adam's, which take their memory with the first step
     self.model.zero_grad(set_to_none=True)
     if self.size > 1: dist.all_reduce(rows, dist.ReduceOp.MIN)
     return int(rows)
@@ -416,17 +419,18 @@ def _mean(self: _Trainer, loss):
 
 # %% ../nbs/14_diffusion.ipynb #a1b8489a
 @patch
-def run_epoch(self: _Trainer):
-    "One pass over the rows, then a look at the held-out ones."
+def run_epoch(self: _Trainer, after: Callable[[], object] = lambda: None):
+    "What is left of one pass over the rows, with a call after each step; then the held-out rows."
     rng = np.random.default_rng([self.seed, 2, self.epoch])
     shuffled = self.rows.take(rng.permutation(len(self.rows.codes)))
     noisy = _noisy(shuffled, self.mode, self.settings, rng, self.device)
-    first = self.epoch * self.n_batches
+    first, done = self.epoch * self.n_batches, len(self.losses)
     bounds = np.linspace(0, len(noisy), self.n_batches + 1).astype(int)
-    losses = [self._step(noisy.take(slice(a, b)), first + k)
-              for k, (a, b) in enumerate(zip(bounds, bounds[1:]))]
-    self.history.append((self._mean(torch.stack(losses).mean()), self.check()))
-    self.epoch += 1
+    for k, (a, b) in list(enumerate(zip(bounds, bounds[1:])))[done:]:
+        self.losses.append(self._step(noisy.take(slice(a, b)), first + k))
+        after()
+    self.history.append((self._mean(torch.stack(self.losses).mean()), self.check()))
+    self.epoch, self.losses = self.epoch + 1, []
     self._judge()
 
 # %% ../nbs/14_diffusion.ipynb #11a4c306
@@ -486,14 +490,16 @@ def _restore(self: _Trainer, tensors, info):
                             if k.startswith(name + "/")}
 
     epoch, history = info["epoch"], [tuple(map(float, h)) for h in info["history"]]
+    losses = [torch.tensor(loss, device=self.device) for loss in map(float, info["losses"])]
     agree = isinstance(epoch, int) and 0 <= epoch == len(history) <= self.settings.epochs
+    agree = agree and len(losses) <= self.n_batches
     if not agree or any(len(h) != 2 for h in history):
         raise ValueError("epoch and history do not agree")
     self.model.load_state_dict(part("model"))
     self.averaged.load_state_dict(part("averaged"))
     self.best = {k: v.to(self.device) for k, v in part("best").items()}
     self._restore_moments({name: part(name) for name in _MOMENTS})
-    self.epoch, self.history = epoch, history
+    self.epoch, self.history, self.losses = epoch, history, losses
     self.lowest, self.done = float(info["lowest"]), bool(info["done"])
 
 # %% ../nbs/14_diffusion.ipynb #23a000be
@@ -515,7 +521,8 @@ def state(self: _Trainer):
 def snapshot(self: _Trainer, fingerprint):
     "What a checkpoint holds, as it is now: a copy of the tensors, and the rest as plain data."
     info = dict(fingerprint=fingerprint, mode=self.mode, settings=asdict(self.settings),
-                epoch=self.epoch, history=list(self.history), lowest=self.lowest, done=self.done)
+                epoch=self.epoch, history=list(self.history), lowest=self.lowest, done=self.done,
+                losses=[float(loss) for loss in self.losses])
     return {k: v.detach().clone() for k, v in self.state().items()}, info
 
 # %% ../nbs/14_diffusion.ipynb #03f72fa9
@@ -580,19 +587,17 @@ class DiffusionScore:
         device: str = "auto",  # Where to train, see `choose_device`
         checkpoint: str | Path | None = None,  # Folder from which a killed run goes on
         checkpoint_every: float = 30.,  # Seconds between checkpoints
+        log: str | Path | None = None,  # File that gets a line of JSON after each epoch
         compile: bool = False,  # Use `torch.compile`?
         progress: Callable[[TrainingProgress], object] | None = None,  # Called after each epoch
     ):
         if mode not in _CHAINS:
             raise ValueError(f'`mode` must be "once" or "retrain"; got {mode!r}.')
-        if isinstance(settings, str) and settings not in SETTINGS:
-            raise ValueError(f"`settings` must be one of {', '.join(SETTINGS)}, or a `Settings`; "
-                             f"got {settings!r}.")
         self.mode = mode
-        self.settings = SETTINGS[settings] if isinstance(settings, str) else settings
+        self.settings = SETTINGS.find(settings) if isinstance(settings, str) else settings
         self.seed, self.device, self.compile, self.progress = seed, device, compile, progress
         self.checkpoint = None if checkpoint is None else Path(checkpoint)
-        self.checkpoint_every = checkpoint_every
+        self.checkpoint_every, self.log = checkpoint_every, None if log is None else Path(log)
 
     def __repr__(self):
         network = self.settings.network
@@ -610,12 +615,24 @@ def _fingerprint(self: DiffusionScore, found, weights) -> str:
 # %% ../nbs/14_diffusion.ipynb #25b8313f
 @patch
 def _tell(self: DiffusionScore, one, pace):
-    "Report the progress of a training that takes `pace` seconds per epoch."
-    if self.progress is None or one.rank != 0: return
+    "Report a training that takes `pace` seconds per epoch: to `progress`, and to the log."
+    if one.rank != 0: return
     epochs = one.settings.epochs
     left = 0. if one.done else pace * (epochs - one.epoch)
     columns = len(one.rows.n_states)
-    self.progress(TrainingProgress(columns, one.epoch, epochs, *one.history[-1], left))
+    told = TrainingProgress(columns, one.epoch, epochs, *one.history[-1], left)
+    if self.progress is not None: self.progress(told)
+    if self.log is not None: _append(self.log, one, told, len(one.rows.codes) / pace)
+
+
+def _append(path, one, told, speed) -> None:
+    "Add one line to a log: what one epoch gave, as JSON."
+    line = dict(columns=told.columns, epoch=told.epoch, loss=told.loss, held_out=told.held_out,
+                learning_rate=one.optimiser.param_groups[0]["lr"], rows_per_second=round(speed, 1),
+                processes=one.size, device=str(one.device), time=round(time.time(), 3))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    known = {key: None if value != value else value for key, value in line.items()}
+    with path.open("a", encoding="utf-8") as file: file.write(json.dumps(known) + "\n")
 
 # %% ../nbs/14_diffusion.ipynb #81ada1f1
 @patch
@@ -623,17 +640,27 @@ def _run(self: DiffusionScore, one, path):
     "Train to the end, with checkpoints and progress; Ctrl-C keeps the last finished epoch."
     began, first, kept = time.monotonic(), one.epoch, None
     saved, keep = began, path is not None and one.rank == 0
+
+    def save(now):
+        nonlocal saved
+        if keep and (one.done or time.monotonic() - saved >= self.checkpoint_every):
+            _save(path, *now())
+            saved = time.monotonic()
+
     try:
         while not one.done:
-            one.run_epoch()
-            kept, now = one.snapshot(self._print) if keep else None, time.monotonic()
-            if keep and (one.done or now - saved >= self.checkpoint_every):
-                _save(path, *kept)
-                saved = now
-            self._tell(one, (now - began) / (one.epoch - first))
+            one.run_epoch(lambda: save(lambda: one.snapshot(self._print)))
+            kept = one.snapshot(self._print) if keep else None
+            save(lambda: kept)
+            self._tell(one, (time.monotonic() - began) / (one.epoch - first))
     except KeyboardInterrupt:
-        if kept: _save(path, *kept)
+        if kept and kept[1]["epoch"] > _saved_epoch(path): _save(path, *kept)
         raise
+
+
+def _saved_epoch(path) -> int:
+    "Finished epochs of the checkpoint that is there; -1 without one."
+    return _load(path)[1]["epoch"] if path.exists() else -1
 
 # %% ../nbs/14_diffusion.ipynb #4ea14817
 @patch

@@ -46,12 +46,16 @@ def free_port():
         return free.getsockname()[1]
 
 
+def announce(rank, size, port):
+    "Say in the environment what `torchrun` says there."
+    torch.set_num_threads(1)
+    os.environ.update(RANK=str(rank), WORLD_SIZE=str(size), MASTER_ADDR="127.0.0.1",
+                      MASTER_PORT=str(port))
+
+
 def gradients(path, rank=0, size=1, port=None):
     "Losses and gradients in both modes, with gaps and without, by one of `size` processes."
-    if size > 1:
-        torch.set_num_threads(1)
-        os.environ.update(RANK=str(rank), WORLD_SIZE=str(size), MASTER_ADDR="127.0.0.1",
-                          MASTER_PORT=str(port))
+    if size > 1: announce(rank, size, port)
     net, out = ds.random_network(6, degree=2, states=(2, 5), seed=500), {}
     codes, n = net.codes(512, seed=0), 255
     gappy = np.random.default_rng(0).random(codes.shape) > .3
@@ -120,37 +124,67 @@ def test_torchrun_finds_the_order_of_one_process(csv, tmp_path, capsys):
     assert np.allclose(one.steps_.value, two.steps_.value, atol=1e-3)
 
 
-def search(csv, mode, epochs, out, folder=None):
-    "Train, search and write the order with its steps, as it ends."
+def search(csv, mode, epochs, out, folder=None, rank=0, size=1, port=None):
+    "Train, search and write the order with its steps, as it ends; one of `size` processes."
     torch.set_num_threads(1)
+    if size > 1: announce(rank, size, port)
     settings = Settings(epochs=epochs, batch_size=64)
     est = DiffusionScore(mode, settings, device="cpu", checkpoint=folder, checkpoint_every=0)
     est.fit(ds.read_table(csv))
     found = ds.causal_order(est, est.table_.names, "kl_uniform", seed=0)
     steps = [(step.leaf, step.value, step.standard_error) for step in found.steps]
-    out.write_text(json.dumps([list(found.order), steps]))
+    if rank == 0: out.write_text(json.dumps([list(found.order), steps]))
+    leave_processes()
 
 
-@pytest.mark.parametrize("mode, epochs, kills", [("once", 8, (2, 5)), ("retrain", 3, (4,))])
+def together(size, *args):
+    "Start `size` processes of one search."
+    port = free_port()
+    parts = [FORK.Process(target=search, args=(*args, k, size, port)) for k in range(size)]
+    for process in parts: process.start()
+    return parts
+
+
+def batches(runs):
+    "Batches that the checkpoints of a folder count."
+    infos = [json.loads(file.read_text()) for file in runs.glob("*.json")]
+    return sum(21 * info["epoch"] + len(info["losses"]) for info in infos)
+
+
+@pytest.mark.parametrize("mode, epochs, kills", [("once", 8, (47, 120)), ("retrain", 3, (90,))])
 def test_killed_and_resumed_ends_the_same(csv, tmp_path, mode, epochs, kills):
-    "Kill a real process once its checkpoints show so many epochs; start the same search again."
+    "Kill a real process once its checkpoints show so many batches; start the same search again."
     straight, resumed, runs = (tmp_path / name for name in ("straight", "resumed", "runs"))
     search(csv, mode, epochs, straight)
-
-    def progress(): return sum(json.loads(f.read_text())["epoch"] for f in runs.glob("*.json"))
-
     for wanted in kills:
-        process = FORK.Process(target=search, args=(csv, mode, epochs, resumed, runs))
-        process.start()
+        process, = together(1, csv, mode, epochs, resumed, runs)
         until = time.monotonic() + 60
-        while progress() < wanted and time.monotonic() < until and process.is_alive():
+        while batches(runs) < wanted and time.monotonic() < until and process.is_alive():
             time.sleep(.002)
         process.kill()
         process.join()
         assert process.exitcode == -signal.SIGKILL and not resumed.exists()
-    assert progress() >= kills[-1]
+    assert batches(runs) >= kills[-1]
     search(csv, mode, epochs, resumed, runs)
     assert resumed.read_text() == straight.read_text()
+
+
+@pytest.mark.skipif("SLOW" not in os.environ, reason="twenty kills take minutes: make test-all")
+@pytest.mark.parametrize("size", [1, 2])
+def test_killed_at_twenty_random_moments(csv, tmp_path, size):
+    "Each moment on its own: killed there, started again, equal to what was never disturbed."
+    def run(name, runs):
+        began = time.monotonic()
+        for process in together(size, csv, "once", 6, tmp_path / name, runs): process.join(100)
+        return (tmp_path / name).read_text(), time.monotonic() - began
+
+    straight, whole = run("straight", tmp_path / "undisturbed")
+    for k, moment in enumerate(np.random.default_rng(0).uniform(0, .95, 20)):
+        parts = together(size, csv, "once", 6, tmp_path / "killed", tmp_path / f"{k}")
+        time.sleep(moment * whole)
+        for process in parts: process.kill()
+        for process in parts: process.join()
+        assert run("resumed", tmp_path / f"{k}")[0] == straight
 
 
 def test_checkpoint_of_other_arguments_is_refused(csv, tmp_path):
