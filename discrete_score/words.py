@@ -6,10 +6,11 @@
 __all__ = ['Method', 'describe', 'written', 'shell', 'form', 'tell', 'Rows', 'Statement', 'lines', 'row_lines', 'markdown',
            'page', 'escape', 'plain_words', 'row_page', 'count_pairs', 'stated', 'compelled', 'vote', 'believed',
            'doubt', 'places', 'one_order', 'weak_places', 'remarks', 'toss_ups', 'legend', 'who_decided', 'graph_edges',
-           'against']
+           'still_open', 'next_steps', 'against', 'summary', 'paragraph']
 
 # %% ../nbs/40_words.ipynb #9c0a43e0
 import html
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 import numpy as np
@@ -301,8 +302,10 @@ def _explained(result: Result, facts: Mapping, n: int) -> list[Phrase]:
         why = "tests leave no choice, unless a cause that is not in the table drives both"
     if result.given_graph():
         why = "so it is in every network of the class of that graph; the data were not asked"
+    from_these = "All compelled pairs follow from these {n} arrows."
+    if n == 1: from_these = "All compelled pairs follow from this arrow."
     return [Phrase("“a → b” says that a comes before b: {why}.", why=why),
-            Phrase("All compelled pairs follow from these {n} arrows.", n=n),
+            Phrase(from_these, n=n),
             Phrase("About the other {open} pairs the data say nothing by themselves.",
                    open=facts["total"] - facts["pairs"])]
 
@@ -503,6 +506,59 @@ _STEADY = ("A share is that of half-samples whose graph has this edge: this way,
            "it is open. Half of the rows hold fewer edges and compel less: a small share takes no "
            "mark away, and a large one closes no open edge.")
 
+# %% ../nbs/40_words.ipynb #f8be271c
+def still_open(
+    result: Result,  # A fitted result
+) -> Statement | None:  # None if no edge is open, or nobody was asked
+    "The edges whose direction nobody can tell."
+    if result.edges is None: return None
+    rows = result.edges[result.edges["mark"] == "open"]
+    if not len(rows): return None
+    text = "Nobody can say which way {n} of {total} edges point{s}"
+    facts = dict(n=len(rows), total=len(result.edges), s="s" * (len(rows) == 1))
+    items = [f"{a} – {b}" for a, b in zip(rows["from"], rows["to"])]
+    return Statement(Phrase(text, **facts), items=items, quiet=True)
+
+# %% ../nbs/40_words.ipynb #b9195769
+def _busiest(result: Result) -> tuple[str, int]:
+    "The column with most open edges, and how many it has."
+    rows = result.edges[result.edges["mark"] == "open"]
+    counts = pd.concat([rows["from"], rows["to"]]).value_counts()
+    best = [name for name in result.names if counts.get(name, 0) == counts.max()][0]
+    return best, int(counts.max())
+
+# %% ../nbs/40_words.ipynb #427e2a72
+def next_steps(
+    result: Result,  # A fitted result
+) -> Statement:
+    "What somebody who has this result should do now."
+    if result.settings.get("guide") is None: return Statement(_ASK_GUIDE)
+    left = len(result.names) - len(result.steps)
+    if left: return Statement(Phrase(_GO_ON, left=left))
+    marks = [] if result.edges is None else list(result.edges["mark"])
+    if not marks: return Statement(_NO_EDGE)
+    steps, n = [], marks.count("open")
+    if n:
+        name, most = _busiest(result)
+        steps.append(Phrase(_YOU_KNOW, knowledge=Setting("knowledge")))
+        if most > 1: steps.append(Phrase(_BEGIN, name=name, most=most, n=n))
+    if "voted" in marks: steps.append(_GUESSES)
+    if "compelled" in marks: steps.append(_SHOW)
+    first, *rest = steps or [_ALL_STATED]
+    return Statement(first, rest)
+
+
+_GO_ON = "Let the search end: {left} columns are still to be placed."
+_NO_EDGE = Phrase("No column depends on another as far as these rows show: more rows, or other "
+                  "columns, could.")
+_YOU_KNOW = ("You know more than the data: which columns come first? State it with {knowledge}, "
+             "and search again.")
+_BEGIN = "Begin with {name}, which {most} of the {n} open edges touch."
+_GUESSES = "Take voted arrows as guesses with a good record, not as findings."
+_SHOW = ("Show the compelled arrows to somebody who knows how the table came about: a single one "
+         "that cannot be speaks against the others.")
+_ALL_STATED = Phrase("Every edge is as you stated it: see what speaks against it.")
+
 # %% ../nbs/40_words.ipynb #98a85dd9
 def against(
     found: Diagnosis,  # Of an order
@@ -513,6 +569,43 @@ def against(
     reasons = [str(reason).replace("`", "") for reason in found.reasons()]
     head = Phrase("In one word: {verdict}.", verdict=found.verdict)
     return Statement(head, items=reasons, meaning=[warning])
+
+# %% ../nbs/40_words.ipynb #6643da13
+def summary(
+    result: Result,  # A fitted result
+) -> list[Statement]:
+    "What a result says: what was stated, compelled, voted and left open, and what to do next."
+    said = [stated(result), compelled(result)]
+    if result.agreement is not None: said.append(vote(result))
+    if result.edges is not None: said.append(Statement(_counted_edges(result.edges), quiet=True))
+    said += [still_open(result), next_steps(result), one_order(result)]
+    return [part for part in said if part is not None]
+
+# %% ../nbs/40_words.ipynb #16136380
+def paragraph(
+    said: Statement,  # What to say
+    language=Setting.python,  # How settings are called
+    most: int = 12,  # Items that are shown at most
+) -> str:
+    "A statement as plain text, its list in the line; an item is not broken over two lines."
+    rest = f" and {len(said.items) - most} more" if len(said.items) > most else ""
+    joined = [item.replace(" ", "\N{NO-BREAK SPACE}") for item in said.listed()[:most]]
+    listed = ", ".join(joined) + rest
+    head = Phrase(said.headline).say(language)
+    head = f"{head.removesuffix('.')}: {listed}" if listed else head
+    end = "" if head.endswith((".", "?")) else "."
+    return " ".join([head + end, *(Phrase(text).say(language) for text in said.details)])
+
+# %% ../nbs/40_words.ipynb #d7469ac7
+@patch
+def __str__(self: DiscreteScore) -> str:
+    "What the search found, in plain text; the settings, if there was none yet."
+    if not hasattr(self, "result_"): return repr(self)
+    result = self.result_
+    size = f"{result.n_rows:,.0f} rows, {len(result.names)} columns."
+    parts = [size, *map(paragraph, summary(result)), *(f"Note: {note}." for note in result.notes)]
+    wrap = lambda text: textwrap.fill(text, 100, subsequent_indent="  ", break_on_hyphens=False)
+    return "\n".join(map(wrap, parts)).replace("\N{NO-BREAK SPACE}", " ")
 
 # %% ../nbs/40_words.ipynb #7746901b
 def _removed(result: Result, most: int = 5) -> list[str]:
@@ -528,12 +621,9 @@ def _removed(result: Result, most: int = 5) -> list[str]:
 @patch
 def _repr_markdown_(self: Result) -> str:
     "What to believe, the graph, one order, its weak places, and what was done to the table."
-    known = [said for said in [stated(self)] if said]
-    head = [compelled(self)] if self.agreement is None else [compelled(self), vote(self)]
-    graph = [] if self.edges is None else [_counted_edges(self.edges)]
     size = f"{self.n_rows:,.0f} rows, {len(self.names)} columns."
-    parts = [*map(markdown, [*known, *head]), *graph, markdown(one_order(self)),
-             f"{size} {weak_places(self, most=8)}", "\n".join(_removed(self))]
+    parts = [*map(markdown, summary(self)), f"{size} {weak_places(self, most=8)}",
+             "\n".join(_removed(self))]
     return "\n\n".join([*parts, *(f"*{note}*" for note in self.notes)])
 
 # %% ../nbs/40_words.ipynb #4d990248
