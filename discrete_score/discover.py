@@ -203,8 +203,10 @@ class DiscreteScore(Fitted, BaseEstimator):
     _repr_html_ = None  # Notebooks show the result, not scikit-learn's box of parameters
     _repr_markdown_, __str__ = View("words"), View("words")
     plot, report = View("figures"), View("report")
+    view, _repr_page_ = View("report"), View("report")
     def _repr_mimebundle_(self, **kwargs):
-        return {"text/plain": str(self), "text/markdown": self._repr_markdown_()}
+        shown = {"text/plain": str(self), "text/markdown": self._repr_markdown_()}
+        return shown | ({"text/html": self._repr_page_()} if hasattr(self, "result_") else {})
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -45,7 +45,6 @@ def test_next_steps_speak_the_language_of_their_reader(babies):
     assert "Begin with Disease, which 8 of the 19 open edges touch" in words.paragraph(said)
 
 
-def test_one_arrow_is_no_arrows():
-    said = words._explained(ds.DiscreteScore().fit(pd.DataFrame(np.eye(2, dtype=int).repeat(
-        50, axis=0))).result_, {"total": 3, "pairs": 1}, 1)
+def test_one_arrow_is_no_arrows(three):
+    said = words._explained(three.result_, {"total": 3, "pairs": 1}, 1)
     assert "from this arrow" in said[1] and "these 1" not in " ".join(said)
