@@ -388,7 +388,9 @@ def _report(args) -> int:
     stability = None
     if args.bootstrap: stability = model.bootstrap(n=args.bootstrap, n_jobs=args.jobs)
     source = reading.python(args.data)
-    model.report(path, stability=stability, data=source, title=args.title)
+    title = ds.words.heading(Path(args.data).name) if args.title is None else args.title
+    model.report(path, stability=stability, data=source, title=title,
+                 small_counts=args.small_counts)
     _remark(model.result_)
     print(path)
     return 0
@@ -405,7 +407,9 @@ def _add_report(parser) -> None:
     _add_table(parser)
     _add_search(parser)
     _add_bootstrap(parser, "repeat the search on N half-samples and list the toss-ups")
-    parser.add_argument("--title", default="What comes before what", help="heading of the page")
+    parser.add_argument("--title", help="heading of the page (default: from the name of the file)")
+    parser.add_argument("--small-counts", action="store_true",
+                        help="show counts below five, too; they may expose a person")
 
 # %% ../nbs/43_cli.ipynb #85c8eaf8
 def _read_order(path: str) -> tuple[list[str], dict | None]:
