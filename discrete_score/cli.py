@@ -204,7 +204,8 @@ def _known(args) -> dict | None:
     return known or None
 
 # %% ../nbs/43_cli.ipynb #caaf1393
-_TRAINING = ("mode", "settings", "epochs", "batch_size", "device", "checkpoint", "checkpoint_every")
+_TRAINING = ("mode", "settings", "epochs", "batch_size", "device", "checkpoint", "checkpoint_every",
+             "log")
 
 
 def _estimator(args):
@@ -219,7 +220,7 @@ def _estimator(args):
         raise ValueError("--checkpoint keeps one training; leave it out with --bootstrap, "
                          "which trains on every half-sample")
     changes = {key: given.pop(key) for key in ("epochs", "batch_size") if key in given}
-    settings = replace(ds.diffusion.SETTINGS[given.pop("settings", "default")], **changes)
+    settings = replace(ds.diffusion.SETTINGS.find(given.pop("settings", "default")), **changes)
     shown = ds.diffusion.show_progress if sys.stderr.isatty() else None
     return ds.DiffusionScore(settings=settings, seed=args.seed, progress=shown, **given)
 
@@ -237,6 +238,7 @@ def _add_training(parser) -> None:
                       help="folder from which a stopped training goes on")
     part.add_argument("--checkpoint-every", type=float, metavar="SECONDS",
                       help="seconds between checkpoints")
+    part.add_argument("--log", metavar="FILE", help="file that gets a line of JSON per epoch")
 
 # %% ../nbs/43_cli.ipynb #16388e9b
 def _is_first() -> bool:
@@ -522,7 +524,9 @@ def _report(args) -> int:
     stability = None
     if args.bootstrap: stability = model.bootstrap(n=args.bootstrap, n_jobs=args.jobs)
     source = reading.python(args.data)
-    model.report(path, stability=stability, data=source, title=args.title)
+    title = ds.words.heading(Path(args.data).name) if args.title is None else args.title
+    model.report(path, stability=stability, data=source, title=title,
+                 small_counts=args.small_counts)
     _remark(model.result_)
     print(path)
     return 0
@@ -539,7 +543,9 @@ def _add_report(parser) -> None:
     _add_table(parser)
     _add_search(parser)
     _add_bootstrap(parser, "repeat the search on N half-samples and list the toss-ups")
-    parser.add_argument("--title", default="What comes before what", help="heading of the page")
+    parser.add_argument("--title", help="heading of the page (default: from the name of the file)")
+    parser.add_argument("--small-counts", action="store_true",
+                        help="show counts below five, too; they may expose a person")
 
 # %% ../nbs/43_cli.ipynb #85c8eaf8
 def _read_order(path: str) -> tuple[list[str], dict | None]:

@@ -200,10 +200,13 @@ class DiscreteScore(Fitted, BaseEstimator):
         self.knowledge, self.network, self.seed = knowledge, network, seed
         self.missing, self.bins, self.unused, self.identifiers = missing, bins, unused, identifiers
 
-    _repr_html_ = None  # Notebooks show `_repr_markdown_`, not scikit-learn's box of parameters
-    _repr_markdown_, plot, report = View("words"), View("figures"), View("report")
+    _repr_html_ = None  # Notebooks show the result, not scikit-learn's box of parameters
+    _repr_markdown_, __str__ = View("words"), View("words")
+    plot, report = View("figures"), View("report")
+    view, _repr_page_ = View("report"), View("report")
     def _repr_mimebundle_(self, **kwargs):
-        return {"text/plain": repr(self), "text/markdown": self._repr_markdown_()}
+        shown = {"text/plain": str(self), "text/markdown": self._repr_markdown_()}
+        return shown | ({"text/html": self._repr_page_()} if hasattr(self, "result_") else {})
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
