@@ -383,7 +383,8 @@ def _measured(name, label):
     return Problem("column `{name}` holds numbers that are not integers (such as {label}). Bin it: "
                    "{bins} for four quantile bins, or {edges}; or, if it is a category, {declare}.",
                    name=name, label=label, bins=Setting("bins", 4, column=name),
-                   edges=_edges_for(name), declare=declare, best=Setting("bins", 4, column=name))
+                   edges=_edges_for(name), declare=declare,
+                   best=Setting("bins", "auto", column=name))
 
 # %% ../nbs/00_data.ipynb #87daa9a9
 @dataclass
@@ -449,7 +450,8 @@ def _quantile_cuts(values, weights, k, name, about=False):
         return [_short_between(distinct[i], distinct[i + 1]) for i in sorted(nearest)]
     raise Problem("column `{name}` cannot be cut into {k} quantile bins: ties leave {left} of them "
                   "({n} distinct values). Ask for fewer, or give edges: {edges}.",
-                  name=name, k=k, left=len(nearest) + 1, n=len(distinct), edges=_edges_for(name))
+                  name=name, k=k, left=len(nearest) + 1, n=len(distinct), edges=_edges_for(name),
+                  best=Setting("bins", "auto", column=name))
 
 # %% ../nbs/00_data.ipynb #c699fa27
 def _check_edges(edges, name):

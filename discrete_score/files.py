@@ -1035,7 +1035,8 @@ def _remedy(setting: Setting) -> str:
             "sep": f"cut at {setting.value!r}"}
     if setting.name in POLICIES: return POLICIES[setting.name][setting.value]
     if setting.name != "bins": return said.get(setting.name, f"{setting.name}: {setting.value}")
-    return "keep its values" if setting.value == "keep" else f"cut it into {setting.value} bins"
+    words = {"keep": "keep its values", "auto": "as its numbers suggest"}
+    return words.get(setting.value, f"cut it into {setting.value} bins")
 
 # %% ../nbs/01_files.ipynb #ef4f5e71
 def _ask_about(problem: Said, numbers: Iterable[str]) -> Question:

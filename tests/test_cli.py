@@ -231,7 +231,7 @@ def test_demo_and_check_prior(tmp_path):
 def test_the_advice_can_be_followed(tmp_path):
     "An identifier, a missing cell and a date: one message, and its last line works."
     cells = lambda k: ("" if k == 3 else k % 3, 20 + k % 40 + .5, f"2024-05-{k % 28 + 1:02}")
-    rows = [",".join(map(str, (f"c{k}", *cells(k), k % 2))) for k in range(200)]
+    rows = [",".join(map(str, (f"c{k}", *cells(k), k % 2))) for k in range(210)]
     (tmp_path / "people.csv").write_text("\n".join(["id,visits,age,day,loan", *rows]))
     done = run("order", tmp_path / "people.csv")
     said = done.stderr.splitlines()
