@@ -896,13 +896,13 @@ def _check_command(argv: Sequence[str]) -> None:
 
 # %% ../nbs/43_cli.ipynb #6f9c870f
 def _complain(error: BaseException, argv: Sequence[str]) -> None:
-    "What is wrong: one line, or one for each of several problems and one for what works."
-    problems = getattr(error, "problems", ())
-    if not problems: return _note(ds.words.tell(error))
-    settings = error.mended.settings if error.mended else ()
-    reading = ds.files.Reading(**{s.name: s.value for s in settings}) if settings else None
-    _note(f"{len(problems)} problems")
-    for line in _show_problems(problems, reading, argv): print(line, file=sys.stderr)
+    "What is wrong, a line for each problem, and a line for what works."
+    problems, mended = getattr(error, "problems", ()), getattr(error, "mended", None)
+    _note(f"{len(problems)} problems" if problems else ds.words.tell(error))
+    settings = {s.name: s.value for s in mended.settings} if mended else {}
+    reading = ds.files.Reading(**settings) if settings else None
+    lines = _show_problems(problems, reading, argv) if _is_first() else []
+    for line in lines: print(line, file=sys.stderr)
 
 # %% ../nbs/43_cli.ipynb #d2ef9d41
 def main(

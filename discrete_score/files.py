@@ -826,12 +826,15 @@ class Attempt:
     table: Table | None  # What that reading gives
 
     def error(self) -> Said | None:
-        "All problems as one error."
-        if len(self.problems) < 2: return self.problems[0] if self.problems else None
-        if self.reading is None: return Problems(self.problems)
-        settings = [Setting(name, value) for name, value in self.reading.given().items()]
-        code = self.reading.python(code="data")
-        return Problems(self.problems, Several(settings, f"`{code}`"))
+        "All problems as one error, with the settings that mend them as `mended`."
+        if not self.problems: return None
+        mended, error = None, self.problems[0]
+        if self.reading is not None:
+            settings = [Setting(name, value) for name, value in self.reading.given().items()]
+            mended = Several(settings, f"`{self.reading.python(code='data')}`")
+        if len(self.problems) > 1: return Problems(self.problems, mended)
+        error.mended = mended
+        return error
 
 # %% ../nbs/01_files.ipynb #a4198063
 def _place(source) -> int | None:

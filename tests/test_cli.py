@@ -136,12 +136,16 @@ GOOD = "a,b\n" + "x,u\ny,v\n" * 5
     (GOOD, ("--epochs", "3"), "--estimator diffusion"),
     (GOOD, ("--before", "a", "z"), "z"),
 ])
-def test_bad_input_exits_2_with_one_line(tmp_path, text, options, says):
+def test_bad_input_exits_2_with_one_line_and_what_works(tmp_path, text, options, says):
     (tmp_path / "bad.csv").write_text(text)
     done = run("order", tmp_path / "bad.csv", *options)
     assert done.returncode == 2 and done.stdout == ""
-    assert done.stderr.startswith("discrete-score: ") and done.stderr.count("\n") == 1
-    assert says in done.stderr
+    first, *rest = done.stderr.splitlines()
+    assert first.startswith("discrete-score: ") and says in first
+    if not rest: return
+    works, = rest
+    assert works.startswith("This works: discrete-score order ")
+    assert run(*shlex.split(works.removeprefix("This works: "))[1:]).returncode == 0
 
 
 def test_missing_file_and_foreign_result(files):
@@ -332,6 +336,53 @@ def test_files_as_people_have_them(tmp_path, content, says):
     (tmp_path / "data.csv").write_text(content)
     done = run("order", tmp_path / "data.csv")
     assert says in done.stderr and "`na=" not in done.stderr and "Traceback" not in done.stderr
+
+
+CLINIC = "id,day,cough,weight\n" + "".join(
+    f"p{k},2024-05-{k % 28 + 1:02},{['yes', 'no', ''][k % 3]},{50 + k % 41}.5\n" for k in range(120))
+
+
+@contextlib.contextmanager
+def terminal(typed, monkeypatch):
+    "A terminal at which somebody has typed."
+    ours, theirs = os.openpty()
+    os.write(ours, typed.encode())
+    with os.fdopen(theirs) as screen, monkeypatch.context() as patched:
+        patched.setattr(sys, "stdin", screen)
+        yield
+    os.close(ours)
+
+
+@pytest.mark.parametrize("typed, options", [
+    ("\n2\n7\n\n0,60,80,200\n", "--drop 'day,id' --missing state --bins 'weight=0,60,80,200'"),
+    ("2\n\n1\n4\n", "--text 'day' --drop 'id' --missing drop --bins 'weight=5'"),
+    ("!\n", "--drop 'day,id' --missing drop")])
+def test_questions_in_a_terminal(tmp_path, monkeypatch, typed, options):
+    "Enter takes what is advised; the command that is printed gives the same without questions."
+    path = tmp_path / "clinic.csv"
+    path.write_text(CLINIC)
+    with terminal(typed, monkeypatch): done = run("order", path, "--ask", "--guide", "none")
+    assert done.returncode == 0 and "place  column" in done.stdout
+    assert ("there is no choice '7'" in done.stderr) == ("7" in typed)
+    command = done.stderr.splitlines()[-1].partition("the same without questions: ")[2]
+    assert command.split("--guide none ")[1] == options and "--ask" not in command
+    assert run(*shlex.split(command)[1:]).stdout == done.stdout
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stdin", io.StringIO(typed))
+        assert "--ask needs a terminal" in run("order", path, "--ask").stderr
+
+
+def test_look_shows_what_columns_become(tmp_path):
+    path, out = tmp_path / "clinic.csv", tmp_path / "look.json"
+    path.write_text(CLINIC)
+    done = run("look", path, "--out", out)
+    look = json.loads(out.read_text())
+    assert done.returncode == 0 and done.stdout.splitlines()[-1] == f"This works: {look['command']}"
+    becomes = {column["name"]: column["becomes"] for column in look["columns"]}
+    assert becomes == {"id": "left out", "day": "left out", "cough": "2 states", "weight": "3 bins"}
+    assert look["rows"] == 120 and look["rows_of_use"] == 80 and len(look["problems"]) == 3
+    done = run("look", path, "--drop", "id,day", "--missing", "state")
+    assert "This works" not in done.stdout and "3 states" in done.stdout
 
 
 def test_a_limit_in_seconds_is_named_in_a_note(files):
