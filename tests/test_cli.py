@@ -339,7 +339,8 @@ def test_files_as_people_have_them(tmp_path, content, says):
 
 
 CLINIC = "id,day,cough,weight\n" + "".join(
-    f"p{k},2024-05-{k % 28 + 1:02},{['yes', 'no', ''][k % 3]},{50 + k % 41}.5\n" for k in range(120))
+    f"p{k},2024-05-{k % 28 + 1:02},{['yes', 'no', ''][k % 3]},{50 + k % 41}.5\n"
+    for k in range(120))
 
 
 @contextlib.contextmanager

@@ -139,7 +139,8 @@ def transcript(done):
     for name, found in done.items():
         placed = found.out.partition("place  column")[2].partition("\n\n")[0].splitlines()[1:]
         result = f"[a result of {len(placed)} columns]\n" if found.code == 0 else ""
-        parts.append(f"$ discrete-score order {name}\n{found.err}{result}[exit code {found.code}]\n")
+        said = f"{found.err}{result}[exit code {found.code}]\n"
+        parts.append(f"$ discrete-score order {name}\n{said}")
     return "\n".join(parts)
 
 
