@@ -965,8 +965,9 @@ class Look:
 
     def _repr_markdown_(self):
         head = ["| column | holds | different | missing | becomes |", "|---|---|---:|---:|---|"]
-        lines = [f"| {c.name} | {c.holds} | {c.values:,} | {c.missing:,} | {c.becomes} |"
-                 for c in self.columns]
+        names = [c.name.replace("|", "&#124;").replace("<", "&lt;") for c in self.columns]
+        lines = [f"| {name} | {c.holds} | {c.values:,} | {c.missing:,} | {c.becomes} |"
+                 for name, c in zip(names, self.columns)]
         error, notes = self.attempt.error(), self.attempt.table.notes
         said = [*([str(error)] if error else []), *map(str, self.advice), *notes]
         return "\n".join([*head, *lines, "", *(f"- {text}" for text in said)])
