@@ -792,7 +792,8 @@ class _Command(argparse.ArgumentParser):
 
     def error(self, message: str):
         "One line that says what is wrong and where help is, and exit code 2."
-        _note(f"{message} See {self.prog} --help")
+        end = "" if message.endswith(("?", ".")) else "."
+        _note(f"{message}{end} See {self.prog} --help")
         self.exit(2)
 
 # %% ../nbs/43_cli.ipynb #16cfe8dc

@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from csv import Error as CsvError
 from csv import reader as cut_lines
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from importlib.metadata import PackageNotFoundError, version
 from numbers import Integral
@@ -157,17 +157,23 @@ def _with_name(start: bytes, layout: _Layout) -> bytes:
     if code == "utf-16": code = "utf-16-be" if mark == b"\xfe\xff" else "utf-16-le"
     return mark + layout.sep.encode(code) + start[len(mark):]
 
+# %% ../nbs/01_files.ipynb #1df1db0b
+@cache
+def _all_text() -> pyarrow.csv.ConvertOptions:
+    "Every column as text, each distinct cell once."
+    text = pa.dictionary(pa.int32(), pa.string())
+    types = {f"f{j}": text for j in range(_MAX_COLUMNS)}
+    return pyarrow.csv.ConvertOptions(column_types=types, strings_can_be_null=False)
+
 # %% ../nbs/01_files.ipynb #1007fb14
 def _csv_batches(stream, reading):
     "All cells as text, header included; at least `nrows` + 1 rows if there are so many."
-    text = pa.dictionary(pa.int32(), pa.string())
     reader = pyarrow.csv.open_csv(
         stream,
         pyarrow.csv.ReadOptions(autogenerate_column_names=True, encoding=reading.encoding,
                                 use_threads=False, block_size=1 << 22),
         pyarrow.csv.ParseOptions(delimiter=reading.sep, newlines_in_values=True),
-        pyarrow.csv.ConvertOptions(column_types={f"f{j}": text for j in range(_MAX_COLUMNS)},
-                                   strings_can_be_null=False))
+        _all_text())
     batches, rows = [], 0
     for batch in reader:
         batches, rows = [*batches, batch], rows + len(batch)
@@ -864,7 +870,7 @@ def attempt(
     names: Sequence[str] | None = None,  # As in `table`
 ) -> Attempt:
     "Try to read, mend what is wrong as each message advises, and try again."
-    problems, place = [], _place(source)
+    problems, place, seen = [], _place(source), {self}
     while True:
         if place is not None: source.seek(place)
         try:
@@ -873,9 +879,10 @@ def attempt(
         except (Problem, WrongType) as error:
             problems += getattr(error, "problems", [error])
             better = self.mended(error.remedies)
-            again = better != self and (place is not None or not hasattr(source, "read"))
-            if not again or len(problems) > 1000: return Attempt(tuple(problems), None, None)
+            again = better not in seen and (place is not None or not hasattr(source, "read"))
+            if not again: return Attempt(tuple(problems), None, None)
             self = better
+            seen.add(self)
 
 # %% ../nbs/01_files.ipynb #830699af
 @patch

@@ -83,7 +83,8 @@ def _typed(value, words: Mapping) -> str:
 def _in_list(cell) -> str:
     "A name in a list that is cut at commas."
     text = written(cell)
-    return f'"{text}"' if "," in text or text != text.strip() else text
+    plain = not set(text) & {",", '"'} and text == text.strip()
+    return text if plain else '"' + text.replace('"', '""') + '"'
 
 # %% ../nbs/40_words.ipynb #3557d76f
 def _quoted(text: str) -> str: return "'" + text.replace("'", "'\"'\"'") + "'"
@@ -92,6 +93,11 @@ def _quoted(text: str) -> str: return "'" + text.replace("'", "'\"'\"'") + "'"
 def _one_of(names: Iterable[str]) -> str:
     *first, last = names
     return f"{', '.join(first)} or {last}"
+
+# %% ../nbs/40_words.ipynb #c9c872b1
+def _option(flag: str, text: str) -> str:
+    "A flag and its value; what looks like a flag itself is tied to it."
+    return flag + ("=" if text.startswith("'-") else " ") + text
 
 # %% ../nbs/40_words.ipynb #5c938dcc
 def shell(
@@ -102,10 +108,11 @@ def shell(
     flag, value = words["flag"], setting.value
     if setting.name == "knowledge": return _one_of(describe(f.name)["flag"] for f in _KNOWN)
     if value is ... or words["const"] is not None: return flag
-    if setting.column is not None: return f"{flag} {_quoted(f'{setting.column}={written(value)}')}"
+    if setting.column is not None:
+        return _option(flag, _quoted(f"{setting.column}={written(value)}"))
     if not isinstance(value, (list, tuple)) or words["metavar"].startswith("A,B"):
-        return f"{flag} {_typed(value, words)}"
-    return " ".join(f"{flag} {_typed(cell, words)}" for cell in value)
+        return _option(flag, _typed(value, words))
+    return " ".join(_option(flag, _typed(cell, words)) for cell in value)
 
 # %% ../nbs/40_words.ipynb #1f0a6bdc
 def form(
