@@ -758,9 +758,9 @@ _COUNTS = {"freq", "frequency", "count", "counts", "n", "weight", "weights", "wt
 
 def _is_count(frame: pd.DataFrame, name: str) -> bool:
     "Does this column say how often each combination of the others was seen?"
-    cells, rest = frame[name], frame.drop(columns=name)
-    if name.strip(" ._").casefold() not in _COUNTS or not rest.shape[1] or len(frame) < 4:
+    if name.strip(" ._").casefold() not in _COUNTS or frame.shape[1] < 2 or len(frame) < 4:
         return False
+    cells, rest = frame[name], frame.drop(columns=name)
     if not pd.api.types.is_integer_dtype(cells) or cells.min() < 0 or cells.max() < 2: return False
     repeated = all(2 * rest[other].nunique() <= len(frame) for other in rest)
     return repeated and not rest.duplicated().any()
