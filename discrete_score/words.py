@@ -76,7 +76,14 @@ def _typed(value, words: Mapping) -> str:
     "A value as it is typed: bare if it is one of fixed choices."
     if value == "\t": return "tab"
     if isinstance(value, (list, tuple)) and ... in value: return words["metavar"]
+    if isinstance(value, tuple): return _quoted(",".join(_in_list(cell) for cell in value))
     return str(value) if value in words["choices"] else _quoted(written(value))
+
+# %% ../nbs/40_words.ipynb #804fcd26
+def _in_list(cell) -> str:
+    "A name in a list that is cut at commas."
+    text = written(cell)
+    return f'"{text}"' if "," in text or text != text.strip() else text
 
 # %% ../nbs/40_words.ipynb #3557d76f
 def _quoted(text: str) -> str: return "'" + text.replace("'", "'\"'\"'") + "'"
