@@ -53,7 +53,8 @@ def _one_of(choices) -> dict:
 _TYPED = {  # How a value is typed, by what stands for it in help texts
     "A,B,...": dict(type=_listed), '"A,B;C"': dict(type=_tiers), "N": dict(type=_count),
     "A B": dict(nargs=2, action="append", metavar=("A", "B")),
-    "COLUMN=N": dict(action="append"), "TEXT": dict(action="append")}
+    "COLUMN=N": dict(action="append"), "TEXT": dict(action="append"),
+    "SHARE": dict(type=float)}
 
 def _add_fields(parser, *parts: Field) -> None:
     "Options of fields of settings; an option that is not typed leaves no trace."
@@ -83,10 +84,10 @@ def _given(args, kind: type) -> dict:
     return {name: value for name, value in found.items() if value is not None}
 
 # %% ../nbs/43_cli.ipynb #8f9081b1
-def _add_table(parser) -> None:
+def _add_table(parser, more: str = "") -> None:
     "Options that say how to read a table."
     known = ds.files.FORMATS.words()
-    parser.add_argument("data", help=f"the table: {known}; - reads standard input")
+    parser.add_argument("data", help=f"the table: {known}; - reads standard input{more}")
     parser.add_argument("--ask", action="store_true", help="ask in the terminal about every column "
                         "that is doubtful, then go on")
     _add_fields(parser, *fields(ds.files.Reading))
@@ -672,6 +673,52 @@ def _add_dag(parser) -> None:
     parser.add_argument("--dot", metavar="FILE", help="write the graph in Graphviz' language")
     parser.add_argument("--png", metavar="FILE", help="picture of the graph")
 
+# %% ../nbs/43_cli.ipynb #df485cb8
+def _effect(args) -> int:
+    "Say what setting a column would do to another."
+    if args.out: _check_target(args.out, args.data)
+    question = _given(args, ds.effects.Question)
+    model = _saved(args) if args.data.lower().endswith(".json") else _searched(args)
+    found = model.effect(question.pop("treatment"), question.pop("outcome"), **question)
+    _say(*ds.words.lines(ds.words.would_change(found)))
+    if args.out: ds.files.write_json(found.to_dict(), args.out)
+    return 0
+
+# %% ../nbs/43_cli.ipynb #ea74d216
+def _searched(args) -> "ds.DiscreteScore":
+    "The search that the options describe, on their table."
+    table = _reading(args).table(args.data)
+    model = _model(args).fit(table, callback=_Progress(table.d))
+    for remark in ds.words.remarks(model.result_): _note(f"note: {_in_shell(remark)}")
+    return model
+
+# %% ../nbs/43_cli.ipynb #80d490ee
+def _saved(args) -> "ds.DiscreteScore":
+    "A result from a file, which needs no options and must hold its rows."
+    kinds = ds.files.Reading, ds.words.Method, ds.order.Knowledge
+    typed = [name for kind in kinds for name in _given(args, kind) if name != "seed"]
+    if typed:
+        flags = ", ".join(ds.words.describe(name)["flag"] for name in typed)
+        raise ValueError(f"{args.data} is a result, whose search is over; leave {flags} out, or "
+                         "give the table")
+    model = ds.load_order(args.data)
+    if model.result_.table is None:
+        raise ValueError(f"{args.data} was saved without its rows; give the table instead")
+    return model
+
+# %% ../nbs/43_cli.ipynb #7444bbcf
+def _add_effect(parser) -> None:
+    "Options of `effect`."
+    _add_table(parser, "; or a result of `order --out`, in JSON")
+    for part in fields(ds.effects.Question):
+        if part.default != "":
+            _add_fields(parser, part)
+            continue
+        words = ds.words.describe(part.name)
+        parser.add_argument(words["flag"], dest=part.name, required=True, help=words["text"],
+                            metavar=words["metavar"])
+    _add_search(parser)
+
 # %% ../nbs/43_cli.ipynb #e3370895
 def _demo(args) -> int:
     "Sample a network that ships with the package, find its order, compare it with the truth."
@@ -807,6 +854,8 @@ _COMMANDS = {  # Name: what runs it, its options, what it does, what --out write
     "dag": (_dag, _add_dag, "Find the causal graph of the columns of a file: the graph of the "
             "result or, with --base or --strategy, an order and a structure learner that "
             "follows it.", "write the graph as JSON"),
+    "effect": (_effect, _add_effect, "What would become of one column if another one were set? "
+               "A range, where the graph is not known.", "write the effect as JSON"),
     "report": (_report, _add_report, "Find the causal order of the columns of a file and write a "
                "self-contained HTML page about it.", "HTML file to write (default: report.html)"),
     "simulate": (_simulate, _add_simulate, "Draw a table from a random or classic network.",

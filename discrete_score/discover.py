@@ -204,6 +204,8 @@ class DiscreteScore(Fitted, BaseEstimator):
     _repr_markdown_, __str__ = View("words"), View("words")
     plot, report = View("figures"), View("report")
     view, _repr_page_ = View("report"), View("report")
+    effect = View("effects")
+
     def _repr_mimebundle_(self, **kwargs):
         shown = {"text/plain": str(self), "text/markdown": self._repr_markdown_()}
         return shown | ({"text/html": self._repr_page_()} if hasattr(self, "result_") else {})

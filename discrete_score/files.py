@@ -1014,6 +1014,7 @@ def look(
     source: str | os.PathLike | IO | pd.DataFrame | np.ndarray | Table,  # As in `table`
 ) -> Look:
     "What each column will become, and what is in the way."
+    if isinstance(source, str) and source == "-": source = _spooled(sys.stdin.buffer, None)
     place = _place(source)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
