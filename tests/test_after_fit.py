@@ -49,8 +49,8 @@ def test_attributes_are_there(model):
     for name in names: getattr(model, name)
     assert sorted(model.order_) == ["age", "owns", "rooms", "works"]
     assert model.result_.table.binned == ("age",)
-    assert "voted" not in set(model.edges_.loc[model.edges_[["from", "to"]].isin(["age"]).any(axis=1),
-                                               "mark"])
+    binned = model.edges_[["from", "to"]].isin(["age"]).any(axis=1)
+    assert "voted" not in set(model.edges_.loc[binned, "mark"])
 
 
 def test_methods_need_no_data(model, tmp_path):
