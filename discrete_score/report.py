@@ -98,6 +98,7 @@ def _bends(line: np.ndarray) -> dict:
     first, *between, last = line
     way = last - first
     if not between: return {}
+    if len(between) == 1: between = [2 * between[0] - (first + last) / 2]
     length, aside = np.hypot(*way), np.array([-way[1], way[0]])
     along = [float(np.round((p - first) @ way / length**2, 3)) for p in between]
     beside = [float(np.round((p - first) @ aside / length, 1)) for p in between]

