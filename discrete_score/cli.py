@@ -117,7 +117,8 @@ def _known(args) -> dict | None:
     return known or None
 
 # %% ../nbs/43_cli.ipynb #caaf1393
-_TRAINING = ("mode", "settings", "epochs", "batch_size", "device", "checkpoint", "checkpoint_every")
+_TRAINING = ("mode", "settings", "epochs", "batch_size", "device", "checkpoint", "checkpoint_every",
+             "log")
 
 
 def _estimator(args):
@@ -132,7 +133,7 @@ def _estimator(args):
         raise ValueError("--checkpoint keeps one training; leave it out with --bootstrap, "
                          "which trains on every half-sample")
     changes = {key: given.pop(key) for key in ("epochs", "batch_size") if key in given}
-    settings = replace(ds.diffusion.SETTINGS[given.pop("settings", "default")], **changes)
+    settings = replace(ds.diffusion.SETTINGS.find(given.pop("settings", "default")), **changes)
     shown = ds.diffusion.show_progress if sys.stderr.isatty() else None
     return ds.DiffusionScore(settings=settings, seed=args.seed, progress=shown, **given)
 
@@ -150,6 +151,7 @@ def _add_training(parser) -> None:
                       help="folder from which a stopped training goes on")
     part.add_argument("--checkpoint-every", type=float, metavar="SECONDS",
                       help="seconds between checkpoints")
+    part.add_argument("--log", metavar="FILE", help="file that gets a line of JSON per epoch")
 
 # %% ../nbs/43_cli.ipynb #16388e9b
 def _is_first() -> bool:
