@@ -12,7 +12,6 @@ import hashlib
 import io
 import json
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass, replace
 from functools import cache
@@ -65,7 +64,7 @@ def draw_svg(
     "A figure in the look of the book as SVG text; the same figure gives the same text."
     text = _drawn(draw, format="svg", dpi=200, bbox_inches="tight", pad_inches=.04,
                   metadata={"Date": None, "Creator": None}).decode()
-    return re.sub(r"[ \t]*\n[ \t]*", "\n", text[text.index("<svg"):])
+    return "\n".join(line.strip() for line in text[text.index("<svg"):].splitlines())
 
 # %% ../nbs/42_report.ipynb #1007b46a
 def picture(
@@ -143,6 +142,12 @@ def graph_data(
         edges.append(_edge(result, row, place(line), small_counts))
     return nodes + edges
 
+# %% ../nbs/42_report.ipynb #d29ce6b1
+def _height(elements: Sequence[Mapping]) -> int:
+    "Pixels that a graph needs from top to bottom, within limits."
+    low = max(item["position"]["y"] for item in elements if "position" in item)
+    return int(np.clip(low + 70, 300, 620))
+
 # %% ../nbs/42_report.ipynb #bc31eef6
 _HINT = Statement("Hover an edge: what each witness says of it. Click it: the table behind it. "
                   "Drag a column to see better.", quiet=True)
@@ -160,12 +165,10 @@ def graph_element(
     still = picture(lambda: result.dag().plot(), "The graph; open edges have no arrowhead")
     found = {"elements": graph_data(result, small_counts=small_counts), "more": page(_MORE)}
     data = json.dumps(found, ensure_ascii=True).replace("<", "\\u003c")
-    rows = max(item["position"]["y"] for item in found["elements"] if "position" in item) / 72
-    height = int(np.clip(72 * rows + 70, 300, 620))
     buttons = "".join(f'<button type="button">{sign}</button>' for sign in ("+", "−", "as it was"))
     key = escape(f"{legend(result.edges['mark'])} {_WIDTHS}")
     return (f'<div class="ds-graph"><div class="ds-still">{still}</div>'
-            f'<div class="ds-live" style="height:{height}px"></div>'
+            f'<div class="ds-live" style="height:{_height(found["elements"])}px"></div>'
             f'<div class="ds-panel">{page(_HINT)}</div>'
             f'<div class="ds-key"><p>{key}</p><p class="ds-buttons">{buttons}</p></div>'
             f'<script type="application/json">{data}</script></div>')
@@ -336,13 +339,13 @@ _GRAPH_STYLE = """
 .ds-graph:not(.live) :is(.ds-live, .ds-panel, .ds-buttons), .ds-graph.live .ds-still
   { display: none }
 .ds-live { border: 1px solid #ddd; border-radius: 4px; cursor: default }
-.ds-panel { font-size: .85rem; overflow: auto; max-height: 620px }
+.ds-panel { font-size: .85rem; overflow: auto; max-height: max(12rem, 100%) }
 .ds-panel .arrows { columns: 1; padding-left: 1.1rem; margin: .3rem 0 }
 .ds-key { font-size: .85rem; color: #444; display: flex; gap: 1rem;
   justify-content: space-between }
 .ds-buttons { white-space: nowrap }
 .ds-buttons button { margin-left: .3rem; font: inherit; cursor: pointer }
-@media screen and (min-width: 760px) {
+@media screen and (min-width: 700px) {
   .ds-graph.live { grid-template-columns: minmax(0, 1fr) minmax(14rem, 31%) }
   .ds-graph.live .ds-key { grid-column: 1 / 3 } }
 @media print {
@@ -500,10 +503,14 @@ class GraphView:
     svg: str  # The picture
     height: int  # Of the frame, in pixels
 
+    def frame(self) -> str:
+        "The page in a frame that nothing gets out of, as HTML."
+        return (f'<iframe class="ds-frame" sandbox="allow-scripts" srcdoc="{escape(self.page)}" '
+                f'style="width:100%;height:{self.height}px;border:0"></iframe>')
+
     def _repr_mimebundle_(self, **options):
-        frame = (f'<iframe class="ds-frame" sandbox="allow-scripts" srcdoc="{escape(self.page)}" '
-                 f'style="width:100%;height:{self.height}px;border:0"></iframe>')
-        return {"text/plain": repr(self), "image/svg+xml": self.svg, "text/html": frame}
+        shown = {"text/plain": repr(self), "image/svg+xml": self.svg}
+        return shown | {"text/html": self.frame()}
 
     def __repr__(self): return "a graph that can be touched"
 
@@ -518,6 +525,5 @@ def view(
     graph = result.dag()
     if graph is None or not graph.edges:
         raise Problem("there is no edge to look at; print the model to see what it says.")
-    element = graph_element(result, small_counts=small_counts)
-    height = int(re.search(r'ds-live" style="height:(\d+)px', element)[1]) + 90
-    return GraphView(_whole_page(heading(), element), draw_svg(graph.plot), height)
+    element, height = graph_element(result, small_counts=small_counts), _height(graph_data(result))
+    return GraphView(_whole_page(heading(), element), draw_svg(graph.plot), height + 150)

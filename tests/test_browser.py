@@ -44,7 +44,7 @@ def browser():
 @pytest.fixture
 def tab(browser):
     "A page whose errors are kept in `page.errors`."
-    page = browser.new_page(viewport={"width": 1500, "height": 1000})
+    page = browser.new_page(viewport={"width": 1400, "height": 1000})
     page.errors = []
     page.on("pageerror", lambda error: page.errors.append(str(error)))
     yield page
@@ -111,6 +111,9 @@ def notebook(tmp_path_factory):
     "A copy of the explorer's notebook in a folder of its own."
     folder = tmp_path_factory.mktemp("explorer")
     shutil.copy(root / "nbs" / "tutorials" / "explorer.ipynb", folder)
+    counts = ["Hair,Sex,Freq", "black,m,56", "brown,m,143", "black,f,52", "brown,f,86", "NA,f,3",
+              "red,m,9", "red,f,137"]
+    (folder / "counts.csv").write_text("\n".join(counts), encoding="utf-8")
     return folder
 
 
@@ -137,7 +140,7 @@ def run_in_lab(tab, address):
     news = tab.get_by_role("button", name="No", exact=True)
     if news.is_visible(): news.click()
     tab.get_by_role("menuitem", name="Run", exact=True).click()
-    tab.get_by_text("Run All Cells", exact=True).click()
+    tab.locator("#jp-mainmenu-run").get_by_text("Run All Cells", exact=True).click()
     code = tab.get_by_text("print(model.order_)").first
     code.wait_for(timeout=60_000, state="attached")
     tab.evaluate(TOP)
@@ -147,26 +150,70 @@ def run_in_lab(tab, address):
     source.select_option("child")
 
 
+def in_sight(tab, name):
+    "Is the whole element of that class on the screen, without scrolling?"
+    box, screen = tab.locator(name).first.bounding_box(), tab.viewport_size
+    return box["y"] >= 0 and box["y"] + box["height"] <= screen["height"]
+
+
+def open_tab(tab, name):
+    tab.get_by_role("tab", name=name, exact=True).click()
+
+
+def verdict_and_graph(tab):
+    "The verdict comes first; the graph can be touched; nothing else was opened."
+    wait_until(tab, says("ds-verdict", "The data compel the order of"))
+    frame = tab.frame_locator("iframe.ds-frame")
+    frame.locator(".ds-graph.live").wait_for(timeout=30_000)
+    assert "these 1 arrows" not in tab.locator(".ds-verdict").inner_text()
+    assert "the panel What is known" in tab.locator(".ds-todo").inner_text()
+
+
 def step_and_export(tab, leaves):
-    "Run the search, step to the second removal, export."
+    "Run the search, look at the verdict, step to the second removal, export."
+    assert in_sight(tab, ".ds-run")
     tab.locator(".ds-run").click()
     wait_until(tab, DONE, 60)
+    verdict_and_graph(tab)
+    shot(tab, "lab")
+    output = "xpath=ancestor::*[contains(@class,'jp-OutputArea-output')][1]"
+    picture = tab.locator(".ds-verdict").locator(output)
+    if shots: picture.screenshot(path=str(Path(shots) / "explorer.png"))
+    open_tab(tab, "Step by step")
     wait_until(tab, says("ds-leaf", f"Removal 1 of 20: {leaves[0]},"))
     wait_until(tab, WIDE)
     tab.locator(".ds-slider .noUi-handle").focus()
     tab.keyboard.press("ArrowRight")
     wait_until(tab, says("ds-leaf", f"Removal 2 of 20: {leaves[1]},"))
-    tab.wait_for_timeout(1500)
-    tab.locator(".ds-slider").scroll_into_view_if_needed()
-    shot(tab, "lab")
-    output = "xpath=ancestor::*[contains(@class,'jp-OutputArea-output')][1]"
-    picture = tab.locator(".ds-leaf").locator(output)
-    if shots: picture.screenshot(path=str(Path(shots) / "explorer.png"))
-    tab.get_by_role("tab", name="Export", exact=True).click()
+    shot(tab, "lab-steps")
+    open_tab(tab, "Export")
     tab.locator(".ds-export").click()
     tab.locator(".ds-exported li").first.wait_for(timeout=60_000)
+    with tab.expect_download(timeout=30_000) as download:
+        tab.locator(".ds-exported a[download='report.html']").click()
+    assert download.value.suggested_filename == "report.html"
     shot(tab, "lab-export")
     assert tab.locator(".ds-leaf").count() == 1
+
+
+def read_a_file(tab, folder):
+    "A file as people have it: an index of R, NA, a column of counts."
+    tab.locator(".ds-source select").select_option("a file")
+    path = tab.locator(".ds-path input")
+    path.fill(str(folder / "counts.csv"))
+    path.press("Tab")
+    wait_until(tab, "/4 columns|3 columns/.test(document.querySelector('.ds-table')?.innerText)")
+    tab.locator(".ds-options").get_by_text("How the table is read", exact=True).click()
+    weights = tab.locator(".ds-weights input")
+    weights.fill("Freq")
+    weights.press("Tab")
+    tab.locator(".ds-na input").fill("NA")
+    tab.locator(".ds-missing select").select_option(index=1)
+    tab.locator(".ds-run").click()
+    wait_until(tab, DONE, 60)
+    wait_until(tab, says("ds-verdict", "The data"))
+    tab.frame_locator("iframe.ds-frame").locator(".ds-graph.live").wait_for(timeout=30_000)
+    shot(tab, "file")
 
 
 def test_explorer_in_jupyterlab(tab, notebook):
@@ -182,7 +229,7 @@ def test_explorer_in_jupyterlab(tab, notebook):
     finally: end(process)
     exported = notebook / "exported"
     files = {path.name for path in exported.iterdir()}
-    pictures = {"order.png", "elimination.png", "graph.png"}
+    pictures = {"order.svg", "elimination.svg", "graph.svg"}
     assert {"order.json", "report.html", "search.py"} | pictures <= files
     assert ds.load_order(exported / "order.json").order_ == leaves[::-1]
 
@@ -192,11 +239,11 @@ def test_explorer_under_voila(tab, notebook):
     try:
         tab.goto(address, timeout=60_000, wait_until="commit")
         tab.locator(".ds-run").wait_for(timeout=90_000)
-        assert tab.locator(".ds-source select").input_value()
-        tab.locator(".ds-run").click()
-        wait_until(tab, DONE, 60)
-        wait_until(tab, says("ds-leaf", "Removal 1 of 5"))
-        shot(tab, "voila")
+        assert in_sight(tab, ".ds-run")
+        said = tab.inner_text("body")
+        assert "cell below" not in said and "Choose a table and press Run" in said
+        read_a_file(tab, notebook)
+        assert tab.errors == []
     finally: end(process)
 
 
