@@ -313,6 +313,8 @@ def _nothing(result: Result, facts: Mapping) -> Statement:
     facts = {**facts, "who": "The given graph", "pairs": 0}
     text = who + " the order of none of the {total} pairs of columns."
     if known: text = text.replace("pairs of columns", "other pairs of columns")
+    if facts["total"] == 1:
+        text = text.replace("none of the {total}", "no").replace("pairs of", "pair of")
     return Statement(Phrase(text, **facts), details)
 
 # %% ../nbs/40_words.ipynb #83d9a53c
