@@ -20,7 +20,7 @@ def version():
                 if isinstance(node, ast.Assign) and node.targets[0].id == "__version__")
 
 
-parts = ("diffusion", "explorer", "cluster", "dev")
+parts = ("diffusion", "explorer", "cluster", "spreadsheet", "dev")
 extras = {name: words(f"{name}_requirements") for name in parts}
 extras["dev"] = extras["dev"] + extras["diffusion"] + extras["explorer"] + extras["cluster"]
 
@@ -35,7 +35,7 @@ setup(
     keywords=cfg["keywords"],
     license="MIT",
     packages=find_packages(include=[cfg["lib_path"], f"{cfg['lib_path']}.*"]),
-    package_data={cfg["lib_path"]: ["py.typed"]},
+    package_data={cfg["lib_path"]: ["py.typed", "assets/*"]},
     python_requires=f">={cfg['min_python']}",
     install_requires=words("requirements"),
     extras_require=extras,

@@ -7,7 +7,6 @@ __all__ = ['algorithm_1', 'Knowledge', 'as_knowledge', 'Known', 'as_relation', '
            'Guide', 'margin', 'causal_order', 'row_counts', 'draw_rows', 'resample', 'Bootstrap', 'bootstrap']
 
 # %% ../nbs/20_order.ipynb #0fc87070
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Protocol, runtime_checkable
@@ -15,7 +14,8 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 from joblib import delayed
-from .base import Problem, Setting, WrongType, in_processes, option, patch
+from .base import (Problem, Setting, WrongType, did_you_mean, in_processes, option,
+                                 patch)
 from .data import Table
 from .counts import name_hashes
 from .graphs import check_dag, reachable
@@ -67,7 +67,8 @@ def as_knowledge(
         found = [key for key in knowledge if key not in keys]
         if not found: return Knowledge(**knowledge)
     raise Problem("{knowledge} must be a `Knowledge` or a dict with some of the keys {keys}; "
-                  "got {found}.", knowledge=Setting("knowledge"), keys=keys, found=found)
+                  "got {found}.{close}", knowledge=Setting("knowledge"), keys=keys, found=found,
+                  close=did_you_mean(found if isinstance(found, list) else [], keys))
 
 # %% ../nbs/20_order.ipynb #2c18ba9f
 def _pairs(knowledge: Knowledge, names: Sequence[str]) -> set[tuple[str, str]]:
@@ -85,13 +86,12 @@ def _check_names(knowledge: Knowledge, names: Sequence[str]) -> None:
     pairs = *knowledge.before, *knowledge.required, *knowledge.forbidden
     groups = *pairs, *knowledge.tiers, knowledge.roots, knowledge.leaves
     unknown = sorted({str(name) for group in groups for name in group if name not in names})
-    if not unknown: return
-    close = [difflib.get_close_matches(name, list(map(str, names)), n=1) for name in unknown]
-    meant = ", ".join(dict.fromkeys(name for found in close for name in found))
-    raise Problem("{knowledge} names columns that the table does not have: {unknown}; it has "
-                  "{names}.{meant}", knowledge=Setting("knowledge"), unknown=", ".join(unknown),
-                  names=", ".join(map(str, names[:10])),
-                  meant=f" Did you mean {meant}?" if meant else "")
+    if unknown:
+        raise Problem("{knowledge} names columns that the table does not have: {unknown}; it has "
+                      "{names}.{close}", knowledge=Setting("knowledge"),
+                      unknown=", ".join(unknown), names=", ".join(map(str, names[:10])),
+                      close=did_you_mean(unknown, names))
+
 
 # %% ../nbs/20_order.ipynb #ff9fb53b
 def _check_shape(knowledge: Knowledge) -> None:
