@@ -694,7 +694,9 @@ class Comparison:
     sid: int  # Ordered pairs whose effect the first graph gets wrong, by the second
     f1: F1  # Of the first graph, by the second
 
-    def count(self, verdict: str) -> int: return int((self.pairs["verdict"] == verdict).sum())
+    def count(self, verdict: str) -> int:
+        "How many pairs have this verdict, one of `VERDICTS`."
+        return int((self.pairs["verdict"] == verdict).sum())
 
     def __repr__(self):
         said = ", ".join(f"{self.count(word)} {word}" for word in VERDICTS if self.count(word))
