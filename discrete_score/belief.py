@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 from .base import patch
-from .counts import Counts, name_hashes, out_of_time
+from .counts import Counts, at_once, name_hashes, out_of_time
 from .data import Table, as_table
 from .graphs import dag_to_cpdag, reachable, topological_order
 from .guide import EvidenceGuide
@@ -200,10 +200,10 @@ def rehearse(
     order = by_name[topological_order(network[np.ix_(by_name, by_name)])].tolist()
     options = dict(rule=self.rule, patience=1, climbs=1, rehearsals=0, seed=self.seed)
     n = self.rehearsals if n is None else n
-    def tried():
-        drawn = redraw(counts, network, size, order=order, seed=rng)
-        return Belief(self.score_, **options).fit(replace(table, codes=drawn, weights=None))
-    return _tally([tried() for _ in range(n)], network)
+    drawn = [redraw(counts, network, size, order=order, seed=rng) for _ in range(n)]
+    def tried(codes):
+        return Belief(self.score_, **options).fit(replace(table, codes=codes, weights=None))
+    return _tally(at_once(tried, drawn), network)
 
 # %% ../nbs/25_belief.ipynb #83ce5f56
 def _tally(tried: Sequence[Belief], network: np.ndarray) -> Rehearsal:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from numbers import Integral
 from typing import Literal
@@ -20,8 +20,8 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from .base import (Phrase, Problem, Problems, Setting, WrongType, advise,
-                                 counted, did_you_mean, listing, patch)
+from .base import (Phrase, Problem, Setting, WrongType, advise, counted,
+                                 did_you_mean, gather, listing, patch)
 
 # %% ../nbs/00_data.ipynb #ee86c6ce
 def subject(
@@ -383,7 +383,8 @@ def _measured(name, label):
     return Problem("column `{name}` holds numbers that are not integers (such as {label}). Bin it: "
                    "{bins} for four quantile bins, or {edges}; or, if it is a category, {declare}.",
                    name=name, label=label, bins=Setting("bins", 4, column=name),
-                   edges=_edges_for(name), declare=declare, best=Setting("bins", 4, column=name))
+                   edges=_edges_for(name), declare=declare,
+                   best=Setting("bins", "auto", column=name))
 
 # %% ../nbs/00_data.ipynb #87daa9a9
 @dataclass
@@ -449,7 +450,8 @@ def _quantile_cuts(values, weights, k, name, about=False):
         return [_short_between(distinct[i], distinct[i + 1]) for i in sorted(nearest)]
     raise Problem("column `{name}` cannot be cut into {k} quantile bins: ties leave {left} of them "
                   "({n} distinct values). Ask for fewer, or give edges: {edges}.",
-                  name=name, k=k, left=len(nearest) + 1, n=len(distinct), edges=_edges_for(name))
+                  name=name, k=k, left=len(nearest) + 1, n=len(distinct), edges=_edges_for(name),
+                  best=Setting("bins", "auto", column=name))
 
 # %% ../nbs/00_data.ipynb #c699fa27
 def _check_edges(edges, name):
@@ -830,12 +832,7 @@ def _encode_all(frame, weights, bins):
                       bins=Setting("bins"), unknown=listing(unknown),
                       names=listing(frame.columns, 10),
                       close=did_you_mean(unknown, frame.columns))
-    columns, wrong = [], []
-    for name in frame:
-        try: columns.append(_encode_one(frame[name], name, weights, bins))
-        except (Problem, WrongType) as error: wrong.append(error)
-    if not wrong: return columns
-    raise wrong[0] if len(wrong) == 1 else Problems(wrong)
+    return gather(partial(_encode_one, frame[name], name, weights, bins) for name in frame)
 
 # %% ../nbs/00_data.ipynb #2d8cbf11
 def as_table(

@@ -119,10 +119,10 @@ def _step_size(settings, step, steps):
 @dataclass(frozen=True, eq=False)
 class _Rows:
     "Codes with 0 in unknown cells, which cells are known, and the rows' weights, 1 on average."
-    codes: np.ndarray
-    known: np.ndarray
-    weights: np.ndarray
-    n_states: np.ndarray
+    codes: np.ndarray | torch.Tensor
+    known: np.ndarray | torch.Tensor
+    weights: np.ndarray | torch.Tensor
+    n_states: np.ndarray | torch.Tensor
 
     def take(self, rows):
         codes, known, weights = self.codes[rows], self.known[rows], self.weights[rows]
@@ -133,6 +133,14 @@ class _Rows:
         return replace(self, codes=codes, known=known, n_states=self.n_states[columns])
 
     def tokens(self): return np.where(self.known, self.codes, self.n_states)
+
+    def to(self, device):
+        "The same as tensors on a device, a byte per cell where that is enough."
+        small = torch.uint8 if self.n_states.max() <= 256 else torch.int64
+        kinds = {"codes": small, "known": torch.bool, "weights": torch.float32,
+                 "n_states": torch.int64}
+        return _Rows(**{name: torch.as_tensor(getattr(self, name), dtype=kind).to(device)
+                        for name, kind in kinds.items()})
 
 # %% ../nbs/14_diffusion.ipynb #16d28ac1
 def _split_missing(data, missing):
@@ -180,15 +188,35 @@ class _Noisy:
     def silent(self): return replace(self, weight=torch.zeros_like(self.weight))
 
 # %% ../nbs/14_diffusion.ipynb #e757aa07
-def _noisy(rows, mode, settings, rng, device):
-    "Noise all rows once."
-    steps = settings.time_steps if settings.times == "grid" else None
-    chain = _process(mode, settings)
-    t, x = chain.sample(rows.codes, rows.n_states, steps=steps, seed=rng)
-    target = np.where(rows.known, rows.codes if mode == "once" else x, 0)
-    arrays = (np.where(rows.known, x, rows.n_states).astype(np.int64), t.astype(np.float32),
-              target.astype(np.int64), (rows.known * rows.weights[:, None]).astype(np.float32))
-    return _Noisy(*(torch.as_tensor(array, device=device) for array in arrays))
+def _bits(rows: torch.Tensor, d: int, *key) -> torch.Tensor:
+    "64 random bits for each of `d` columns of numbered rows, as `int64`: SplitMix64."
+    def mixed(z, shift, factor): return (z ^ ((z >> shift) & (2**(64 - shift) - 1))) * factor
+
+    digest = hashlib.blake2b(repr(key).encode(), digest_size=8).digest()
+    start = int.from_bytes(digest, "little", signed=True)
+    z = (rows[:, None] * d + torch.arange(d, device=rows.device)) * -0x61c8864680b583eb + start
+    return mixed(mixed(mixed(z, 30, -0x40a7b892e31b1a47), 27, -0x6b2fb644ecceee15), 31, 1)
+
+# %% ../nbs/14_diffusion.ipynb #60e8b26d
+_INTEGRATED = {"constant": lambda t, b: b * t, "linear": lambda t, b: b * t**2,
+               "log_linear": lambda t, b: -torch.log1p(math.expm1(-b) * t)}
+
+
+def _noisy(rows, at, mode, settings, *key):
+    "Noise the rows numbered `at`."
+    some, d = rows.take(at), rows.codes.shape[1]
+    t = ((_bits(at, 1, "time", *key)[:, 0] >> 40) & 0xffffff).float() / 2**24
+    if settings.times == "grid": t = (t * settings.time_steps + 1).floor() / settings.time_steps
+    kind, total = _CHAINS[mode]
+    rate = _INTEGRATED[settings.noise](t, total)[:, None]
+    bits, codes = _bits(at, d, "cell", *key), some.codes.long()
+    kept = ((bits >> 40) & 0xffffff).float() / 2**24 < torch.exp(
+        -rate * (rows.n_states if kind == "uniform" else 1))
+    new = ((bits & 0xffffffff) * rows.n_states) >> 32 if kind == "uniform" else rows.n_states
+    x = torch.where(kept, codes, new)
+    target = torch.where(some.known, codes if mode == "once" else x, 0)
+    weight = some.known * some.weights[:, None]
+    return _Noisy(torch.where(some.known, x, rows.n_states), t, target, weight)
 
 # %% ../nbs/14_diffusion.ipynb #09086e88
 def ratio_matching_loss(
@@ -322,11 +350,21 @@ def _divide(self: _Trainer, rows):
     kept = max(1, round(share * len(shuffled))) if share else 0
     if len(shuffled) - kept < 1:
         raise ValueError(f"training needs at least 2 rows; got {len(shuffled)}.")
-    self.held_out, self.rows = np.sort(shuffled[:kept]), rows.take(np.sort(shuffled[kept:]))
-    often, rng = rows.take(np.tile(self.held_out, 4)), np.random.default_rng([self.seed, 1])
-    self._checks = _noisy(often, self.mode, self.settings, rng, self.device)
-    self.n_batches = max(1, len(self.rows.codes) // self.settings.batch_size)
-    self.cells = float((self.rows.known * self.rows.weights[:, None]).sum() / len(self.rows.codes))
+    self.held_out, rest = np.sort(shuffled[:kept]), rows.take(np.sort(shuffled[kept:]))
+    self.n_batches = max(1, len(rest.codes) // self.settings.batch_size)
+    self.cells = float((rest.known * rest.weights[:, None]).sum() / len(rest.codes))
+    self.rows = rest.to(self.device)
+    self._checks = self._four_times(rows.take(self.held_out).to(self.device))
+
+# %% ../nbs/14_diffusion.ipynb #28d57c46
+@patch
+def _four_times(self: _Trainer, rows) -> _Noisy:
+    "Every row at four times."
+    numbers = torch.arange(len(rows.codes), device=self.device)
+    drawn = [_noisy(rows, numbers, self.mode, self.settings, self.seed, "check", k)
+             for k in range(4)]
+    parts = ([getattr(one, part.name) for one in drawn] for part in fields(_Noisy))
+    return _Noisy(*map(torch.cat, parts))
 
 # %% ../nbs/14_diffusion.ipynb #ac09cd04
 @patch
@@ -342,8 +380,8 @@ def _largest_part(self: _Trainer):
     "How many rows a device can take at once, the same on all processes."
     share = -(-(len(self.rows.codes) // self.n_batches + 1) // self.size)
     if self.device.type != "cuda": return share
-    few, rng = self.rows.take(slice(0, 256)), np.random.default_rng(0)
-    some = _noisy(few, self.mode, self.settings, rng, self.device)
+    first = torch.arange(min(256, len(self.rows.codes)), device=self.device)
+    some = _noisy(self.rows, first, self.mode, self.settings, self.seed)
 
     def attempt(n):
         rows = torch.arange(n, device=self.device) % len(some)
@@ -359,9 +397,10 @@ def _largest_part(self: _Trainer):
 # %% ../nbs/14_diffusion.ipynb #7098607b
 @patch
 def gradient(self: _Trainer, batch):
-    "Backward pass over this process's share of a batch; the loss per cell."
-    share = batch.take(slice(self.rank, None, self.size))
-    if not len(share): share = batch.take(slice(0, 1)).silent()
+    "Backward pass over this process's share of a batch of row numbers; the loss per cell."
+    mine, key = batch[self.rank::self.size], (self.seed, "epoch", self.epoch)
+    share = _noisy(self.rows, mine if len(mine) else batch[:1], self.mode, self.settings, *key)
+    if not len(mine): share = share.silent()
     scale, total = self.size / (len(batch) * self.cells), 0.
     starts = range(0, len(share), self.part)
     self.optimiser.zero_grad(set_to_none=True)
@@ -417,17 +456,25 @@ def _mean(self: _Trainer, loss):
     if self.size > 1: dist.all_reduce(loss)
     return float(loss) / self.size
 
+# %% ../nbs/14_diffusion.ipynb #019521e6
+@patch
+def total(self: _Trainer, numbers: np.ndarray) -> np.ndarray:
+    "The sum of an array over all processes."
+    if self.size == 1: return numbers
+    tensor = torch.as_tensor(numbers, device=self.device)
+    dist.all_reduce(tensor)
+    return tensor.cpu().numpy()
+
 # %% ../nbs/14_diffusion.ipynb #a1b8489a
 @patch
 def run_epoch(self: _Trainer, after: Callable[[], object] = lambda: None):
     "What is left of one pass over the rows, with a call after each step; then the held-out rows."
-    rng = np.random.default_rng([self.seed, 2, self.epoch])
-    shuffled = self.rows.take(rng.permutation(len(self.rows.codes)))
-    noisy = _noisy(shuffled, self.mode, self.settings, rng, self.device)
-    first, done = self.epoch * self.n_batches, len(self.losses)
-    bounds = np.linspace(0, len(noisy), self.n_batches + 1).astype(int)
-    for k, (a, b) in list(enumerate(zip(bounds, bounds[1:])))[done:]:
-        self.losses.append(self._step(noisy.take(slice(a, b)), first + k))
+    n, rng = len(self.rows.codes), np.random.default_rng([self.seed, 2, self.epoch])
+    shuffled = torch.as_tensor(rng.permutation(n), device=self.device)
+    bounds = np.linspace(0, n, self.n_batches + 1).astype(int)
+    for k in range(len(self.losses), self.n_batches):
+        batch = shuffled[bounds[k]:bounds[k + 1]]
+        self.losses.append(self._step(batch, self.epoch * self.n_batches + k))
         after()
     self.history.append((self._mean(torch.stack(self.losses).mean()), self.check()))
     self.epoch, self.losses = self.epoch + 1, []
@@ -731,7 +778,7 @@ def fit(
     codes = np.where(found, 0, self.table_.codes).astype(np.int64)
     self.rows_ = _Rows(codes, ~found, weights / weights.mean(), self.table_.n_states)
     self._print, self.trained_ = self._fingerprint(found, weights), {}
-    self._known = None, None
+    self._known = None, None  # Columns that were asked about last, and what was read for them
     if self.mode == "once": self._trained(tuple(range(self.table_.d)))
     return self
 
@@ -755,6 +802,28 @@ def conditionals(
                              f"or -1; got {low} to {high}.")
     return self._probabilities(np.where(codes < 0, n, codes), columns)
 
+# %% ../nbs/14_diffusion.ipynb #7773c222
+_KEPT = 2**28  # Bytes of probabilities that are kept for another measure
+
+
+@patch
+def _pieces(self: DiffusionScore, rows, columns):
+    "This process's pieces of the rows: weights, and the probabilities of each of `columns`."
+    one, n = self._trained(self._inside(columns)), len(rows.codes)
+    for at in np.array_split(np.arange(n), max(1, n // 2048))[one.rank::one.size]:
+        piece = rows.take(at)
+        yield piece.weights, self._probabilities(piece.tokens(), columns)
+
+# %% ../nbs/14_diffusion.ipynb #9b2bf253
+@patch
+def _kept_pieces(self: DiffusionScore, rows, columns):
+    "The pieces, from memory if they were read for another measure and are small."
+    size = 8 * len(rows.codes) * int(self.table_.n_states[columns].sum())
+    if self._known[0] == tuple(columns): return self._known[1]
+    pieces = self._pieces(rows, columns)
+    if size <= _KEPT: self._known = tuple(columns), list(pieces)
+    return self._known[1] if size <= _KEPT else pieces
+
 # %% ../nbs/14_diffusion.ipynb #d787100a
 @patch
 def values(
@@ -768,13 +837,14 @@ def values(
     if not len(rows.codes):
         raise ValueError(f"no row is complete in the {len(columns)} remaining columns, and V is "
                          "taken on complete rows. Leave out the columns with most missing cells.")
-    if self._known[0] != tuple(columns):
-        self._known = tuple(columns), self._probabilities(rows.tokens(), columns)
-    weights = rows.weights
-    total = weights.sum() / self.rows_.weights.sum() * self.table_.total
-    found = [measure(p) for p in self._known[1]]
-    V = np.array([[v @ weights, v**2 @ weights] for v in found]) / weights.sum()
-    return V[:, 0], np.sqrt(np.maximum(V[:, 1] - V[:, 0]**2, 0) / total)
+    sums = np.zeros((len(columns), 2))
+    for weights, found in self._kept_pieces(rows, columns):
+        randomness = [measure(p) for p in found]
+        sums += [[v @ weights, v**2 @ weights] for v in randomness]
+    sums = self._trained(self._inside(columns)).total(sums)
+    share = rows.weights.sum() / self.rows_.weights.sum()
+    V, square = sums.T / rows.weights.sum()
+    return V, np.sqrt(np.maximum(square - V**2, 0) / (share * self.table_.total))
 
 # %% ../nbs/14_diffusion.ipynb #f7213cb4
 @patch

@@ -191,7 +191,7 @@ class DiscreteScore(Fitted, BaseEstimator):
         *,
         network=None,  # The true network, for `estimator="exact"`
         missing: str = "error",  # Missing cells: "error", "drop" (rows) or "state" (of their own)
-        bins: Mapping | None = None,  # Numeric columns to bin: number of quantile bins, or edges
+        bins: Mapping | int | str | None = "auto",  # Of numeric columns: a number or edges for each
         unused: str = "warn",  # Declared states that never occur: "warn", "drop", "error", "keep"
         identifiers: str = "error",  # Columns that look like identifiers: "error" or "keep"
         seed: int = 0,  # Breaks ties
@@ -204,6 +204,8 @@ class DiscreteScore(Fitted, BaseEstimator):
     _repr_markdown_, __str__ = View("words"), View("words")
     plot, report = View("figures"), View("report")
     view, _repr_page_ = View("report"), View("report")
+    effect = View("effects")
+
     def _repr_mimebundle_(self, **kwargs):
         shown = {"text/plain": str(self), "text/markdown": self._repr_markdown_()}
         return shown | ({"text/html": self._repr_page_()} if hasattr(self, "result_") else {})

@@ -7,7 +7,7 @@ __all__ = ['FEW', 'Method', 'describe', 'written', 'shell', 'form', 'tell', 'Row
            'page', 'escape', 'plain_words', 'row_page', 'count_pairs', 'stated', 'compelled', 'vote', 'believed',
            'doubt', 'places', 'one_order', 'weak_places', 'remarks', 'toss_ups', 'legend', 'who_decided', 'graph_edges',
            'pair_counts', 'strength', 'hidden_cells', 'behind', 'witnesses', 'still_open', 'next_steps', 'against',
-           'summary', 'heading', 'paragraph']
+           'would_change', 'summary', 'heading', 'paragraph']
 
 # %% ../nbs/40_words.ipynb #9c0a43e0
 import html
@@ -21,6 +21,7 @@ from .dag import MARKS, DagResult
 from .data import Table
 from .diagnosis import Diagnosis
 from .discover import ESTIMATORS, GUIDES, DiscreteScore
+from .effects import Effect, Question
 from .files import Reading
 from .graphs import reduced
 from .measures import MEASURES
@@ -50,7 +51,7 @@ def describe(
     name: str,  # Name of a setting in Python
 ) -> dict:  # What `option` was told: text, label, flag, choices, metavar, const
     "The words that belong to a setting, those of its name if nothing was said."
-    kinds = (Reading, Knowledge, Method)
+    kinds = (Reading, Knowledge, Method, Question)
     known = {part.name: part for kind in kinds for part in fields(kind) if part.metadata}
     words = dict(text="", label="", flag="", metavar="", const=None, choices={})
     if name in known: words |= known[name].metadata | {"choices": choices_of(known[name])}
@@ -76,7 +77,15 @@ def _typed(value, words: Mapping) -> str:
     "A value as it is typed: bare if it is one of fixed choices."
     if value == "\t": return "tab"
     if isinstance(value, (list, tuple)) and ... in value: return words["metavar"]
+    if isinstance(value, tuple): return _quoted(",".join(_in_list(cell) for cell in value))
     return str(value) if value in words["choices"] else _quoted(written(value))
+
+# %% ../nbs/40_words.ipynb #804fcd26
+def _in_list(cell) -> str:
+    "A name in a list that is cut at commas."
+    text = written(cell)
+    plain = not set(text) & {",", '"'} and text == text.strip()
+    return text if plain else '"' + text.replace('"', '""') + '"'
 
 # %% ../nbs/40_words.ipynb #3557d76f
 def _quoted(text: str) -> str: return "'" + text.replace("'", "'\"'\"'") + "'"
@@ -85,6 +94,11 @@ def _quoted(text: str) -> str: return "'" + text.replace("'", "'\"'\"'") + "'"
 def _one_of(names: Iterable[str]) -> str:
     *first, last = names
     return f"{', '.join(first)} or {last}"
+
+# %% ../nbs/40_words.ipynb #c9c872b1
+def _option(flag: str, text: str) -> str:
+    "A flag and its value; what looks like a flag itself is tied to it."
+    return flag + ("=" if text.startswith("'-") else " ") + text
 
 # %% ../nbs/40_words.ipynb #5c938dcc
 def shell(
@@ -95,10 +109,11 @@ def shell(
     flag, value = words["flag"], setting.value
     if setting.name == "knowledge": return _one_of(describe(f.name)["flag"] for f in _KNOWN)
     if value is ... or words["const"] is not None: return flag
-    if setting.column is not None: return f"{flag} {_quoted(f'{setting.column}={written(value)}')}"
+    if setting.column is not None:
+        return _option(flag, _quoted(f"{setting.column}={written(value)}"))
     if not isinstance(value, (list, tuple)) or words["metavar"].startswith("A,B"):
-        return f"{flag} {_typed(value, words)}"
-    return " ".join(f"{flag} {_typed(cell, words)}" for cell in value)
+        return _option(flag, _typed(value, words))
+    return " ".join(_option(flag, _typed(cell, words)) for cell in value)
 
 # %% ../nbs/40_words.ipynb #1f0a6bdc
 def form(
@@ -694,6 +709,128 @@ def against(
     reasons = [str(reason).replace("`", "") for reason in found.reasons()]
     head = Phrase("In one word: {verdict}.", verdict=found.verdict)
     return Statement(head, items=reasons, meaning=[warning])
+
+# %% ../nbs/40_words.ipynb #8e191cb8
+def _points(low: float, high: float) -> str:
+    "A range of differences in points, the smaller one first."
+    ends = sorted([abs(100 * low), abs(100 * high)])
+    texts = list(dict.fromkeys(f"{end:.0f}" if end >= .95 else f"{end:.1g}" for end in ends))
+    return f"{' to '.join(texts)} point{'s' * (texts != ['1'])}"
+
+# %% ../nbs/40_words.ipynb #548603f7
+def _surest(found: Effect) -> dict | None:
+    "The difference that stays farthest from 0 in all graphs; None if none stays away from it."
+    rows = found.differences().to_dict("records")
+    def away(row): return max(row["low"], -row["high"])
+    best = max(rows, key=away, default=None)
+    return best if best is not None and away(best) > 0 else None
+
+# %% ../nbs/40_words.ipynb #b5c90813
+def _effect_headline(found: Effect) -> Phrase:
+    "What can be told for sure."
+    about = dict(treatment=found.treatment, outcome=found.outcome)
+    if all(answer.reversed for answer in found.answers): return Phrase(_NO_EFFECT, **about)
+    row = _surest(found)
+    if row is None: return Phrase(_NOT_SURE, **about)
+    way = "more" if row["low"] > 0 else "less"
+    facts = dict(do=row["do"], other=row["instead_of"], state=row["outcome"], way=way,
+                 points=_points(row["low"], row["high"]))
+    return Phrase(_SURE, **about, **facts)
+
+
+_NO_EFFECT = ("Setting {treatment} would not change {outcome}: {outcome} comes before {treatment} "
+              "in every graph that is allowed.")
+_NOT_SURE = ("It cannot be told whether setting {treatment} would change {outcome}: every range of "
+             "a difference holds 0.")
+_SURE = ("Setting {treatment} to {do} instead of {other} would make {outcome} = {state} {way} "
+         "frequent, by {points}.")
+
+# %% ../nbs/40_words.ipynb #69f03250
+def _compared_within(found: Effect) -> Phrase:
+    "What was adjusted for, in one answer or in several."
+    sets = [", ".join(map(str, answer.parents)) or "nothing" for answer in found.answers]
+    facts = dict(n=len(sets), treatment=found.treatment, sets="; ".join(sets[:6]), first=sets[0],
+                 more=f" and {len(sets) - 6} more" if len(sets) > 6 else "")
+    if found.asked: return Phrase("Adjusted for {first}, as you said: no graph was asked.", **facts)
+    if len(sets) == 1: return Phrase("Adjusted for {first}: the parents of {treatment}.", **facts)
+    return Phrase("The graph leaves {n} sets of parents of {treatment} open, and the ranges cover "
+                  "all of them: {sets}{more}.", **facts)
+
+# %% ../nbs/40_words.ipynb #5ba4e90a
+def _worth_knowing(found: Effect, least: float = .005) -> list[Phrase]:
+    "Open edges whose direction would narrow the ranges."
+    rows = found.matters()
+    rows = rows[rows["narrower"] >= least]
+    if not len(rows): return []
+    edges = [f"{a} – {b} (up to {_points(by, by)} narrower)"
+             for a, b, by in rows.itertuples(index=False)]
+    return [Phrase("It would help to know which way these open edges point: {edges}. State it with "
+                   "{knowledge}.", edges=", ".join(edges), knowledge=Setting("knowledge"))]
+
+# %% ../nbs/40_words.ipynb #aaf256d6
+def _rests_on(found: Effect) -> list[Phrase]:
+    "Voted and compelled arrows of the treatment that the answer takes at their word."
+    marks, said = [mark for *_, mark in found.edges], []
+    if "voted" in marks:
+        said.append(Phrase("It takes {n} voted arrow{s} of {treatment} at their word.",
+                           n=marks.count("voted"), s="s" * (marks.count("voted") != 1),
+                           treatment=found.treatment))
+    if found.confidence == found.confidence:
+        said.append(Phrase("Compelled arrows like those of {treatment} were right in "
+                           "{share:.0%} of rehearsals.", treatment=found.treatment,
+                           share=found.confidence))
+    return said
+
+# %% ../nbs/40_words.ipynb #47e1ff79
+def _never_seen(found: Effect) -> list[Phrase]:
+    "States of the treatment that some strata never show."
+    rows = [f"{state} ({share:.1%} of the rows)" for state, share in
+            zip(found.states, found.lacking) if share > 0]
+    if not rows: return []
+    return [Phrase("Some strata hold no row with {treatment} = {states}: what would happen there "
+                   "the table does not say, and the ranges are wider for it.",
+                   treatment=found.treatment, states=", ".join(rows))]
+
+# %% ../nbs/40_words.ipynb #8327e439
+def _effect_rows(found: Effect) -> Rows:
+    "Shares of the outcome under every state of the treatment."
+    cells = []
+    for row in found.frame().itertuples(index=False):
+        ends = list(dict.fromkeys([f"{row.least:.3f}", f"{row.most:.3f}"]))
+        cells.append((row.do, row.outcome, " to ".join(ends), f"{row.low:.3f} to {row.high:.3f}"))
+    head = (f"{found.treatment} set to", found.outcome, "share", f"{found.level:.0%} interval")
+    return Rows(head, cells, (2, 3))
+
+# %% ../nbs/40_words.ipynb #47dc5a37
+def would_change(
+    found: Effect,  # What setting a column does
+) -> Statement:
+    "What setting a column would change, what that rests on, and the table."
+    taken = Phrase("From {n:,.0f} rows.", n=found.n_rows)
+    if not found.asked: taken = Phrase(_TAKEN, n=found.n_rows, treatment=found.treatment)
+    details = [_compared_within(found), *_worth_knowing(found), *_rests_on(found),
+               *_never_seen(found), taken]
+    return Statement(_effect_headline(found), details, rows=_effect_rows(found))
+
+
+_TAKEN = ("From {n:,.0f} rows. The graph is taken at its word that no other column causes "
+          "{treatment}; causes outside the table are not known to it.")
+
+# %% ../nbs/40_words.ipynb #069db586
+@patch
+def __repr__(self: Effect) -> str: return "\n".join(lines(would_change(self), Setting.python))
+
+# %% ../nbs/40_words.ipynb #bf60c53c
+@patch
+def _repr_markdown_(self: Effect) -> str:
+    said = would_change(self)
+    head = [" | ".join(said.rows.head), " | ".join(["---"] * len(said.rows.head))]
+    rows = [*head, *(" | ".join(map(str, row)) for row in said.rows.cells)]
+    return markdown(said) + "\n\n" + "\n".join(f"| {row} |" for row in rows)
+
+# %% ../nbs/40_words.ipynb #e4dc190c
+@patch
+def _repr_html_(self: Effect) -> str: return page(would_change(self))
 
 # %% ../nbs/40_words.ipynb #6643da13
 def summary(

@@ -7,6 +7,7 @@ import inspect
 import io
 import json
 import pickle
+import shlex
 import warnings
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -14,10 +15,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import discrete_score as ds
+from discrete_score import cli
 from discrete_score.base import Advice, Problem, Setting, choices_of
 from discrete_score.data import POLICIES, Table, as_table
 from discrete_score.files import FORMATS, Format, Reading, plain, read_table
@@ -25,12 +27,13 @@ from discrete_score.files import FORMATS, Format, Reading, plain, read_table
 names = st.text(min_size=1, max_size=4)
 several = st.lists(names, max_size=3)
 edges = st.lists(st.floats(allow_nan=False), min_size=3, max_size=5)
+bins = st.dictionaries(names, st.integers() | edges | st.sampled_from(["auto", "keep"]))
 FIELDS = st.fixed_dictionaries({}, optional={
-    "sep": st.sampled_from([",", ";", "\t", "tab", "'", '"', "\\"]),
-    "decimal": st.sampled_from([".", ","]), "na": several | names, "text": several | names,
+    "sep": st.sampled_from(["auto", ",", ";", "\t", "tab", "'", '"', "\\"]),
+    "decimal": st.sampled_from(["auto", ".", ","]), "na": several | names, "text": several | names,
     "columns": st.none() | several, "drop": several, "nrows": st.none() | st.integers(1, 9),
     "encoding": st.sampled_from(["utf8", "latin-1"]), "format": st.sampled_from(["auto", "csv"]),
-    "weights": st.none() | names, "bins": st.none() | st.dictionaries(names, st.integers() | edges),
+    "weights": st.none() | names, "bins": st.none() | st.just("auto") | st.integers() | bins,
     **{name: st.sampled_from(list(known)) for name, known in POLICIES.items()}})
 
 
@@ -155,7 +158,7 @@ def test_a_new_format_is_read_everywhere(tmp_path, pairs):
 
 
 def test_a_format_that_is_gone_is_refused():
-    known = "`auto`, `csv`, `parquet`; got 'pairs'"
+    known = "`auto`, `csv`, `parquet`, `spreadsheet`; got 'pairs'"
     with pytest.raises(Problem, match=known): Reading(format="pairs")
 
 
@@ -164,12 +167,10 @@ def drop(*names): return Setting("drop", names, code="Drop it", lead="Leave it o
 
 TWELVE = pd.DataFrame({"a": list("xy") * 6, "b": [0, 1, 2] * 4})
 MISTAKES = {
-    "a;b\n0;1\n": {"other": Setting("sep", ";")},
-    "a\n1;2,3\n": {"other": Setting("sep", ";")},
     "a,b\n0,1\n1\n": {"sep": Setting("sep", ",")},
     "a,d\n0,2024-05-01\n1,2024-05-02\n": {"text": Setting("text", "d")},
     "a,b\n0,1\n,0\n": {"drop": Setting("missing", "drop"), "state": Setting("missing", "state")},
-    "a,b\n0.5,0\n1.5,1\n": {"bins": Setting("bins", 4, column="a")},
+    "a,b,n\n0,0,3\n1,1,4\n0,1,9\n1,0,2\n": {"best": Setting("weights", "n")},
     "a,b\n0,1\n0,0\n": {"drop": drop("a")},
 }
 
@@ -179,6 +180,21 @@ def test_the_remedy_in_a_file_is_a_value(content):
     with pytest.raises(Problem) as caught: read_table(io.StringIO(content))
     slots = caught.value.phrase.slots
     assert {key: slots[key] for key in MISTAKES[content]} == MISTAKES[content]
+
+
+STRICT = {
+    "a;b\n0;1\n": ({"sep": ","}, {"other": Setting("sep", ";")}),
+    "a\n1;2,3\n": ({"sep": ","}, {"other": Setting("sep", ";")}),
+    "a,b\n0.5,0\n1.5,1\n": ({"bins": None}, {"bins": Setting("bins", 4, column="a")}),
+}
+
+
+@pytest.mark.parametrize("content", STRICT)
+def test_what_was_asked_for_is_not_guessed(content):
+    given, slots = STRICT[content]
+    with pytest.raises(Problem) as caught: read_table(io.StringIO(content), **given)
+    first = getattr(caught.value, "problems", [caught.value])[0]
+    assert {key: first.phrase.slots[key] for key in slots} == slots
 
 
 FAULTS = [
@@ -214,22 +230,20 @@ def advice(read) -> list[Setting]:
 
 def test_warnings_name_their_remedy_and_point_at_the_user():
     csv = lambda content, **more: lambda: read_table(io.StringIO(content), **more)
-    unknown = "age,job\n30,a\nNA,b\n?,a\n30,b\n"
+    unknown = "age,job\ny,a\nNA,b\n?,a\ny,b\n"
     assert advice(csv(unknown)) == [Setting("na", ("?", "NA"))]
-    assert advice(csv("p;q\n1,5;a\n2,5;b\n", sep=";")) == [Setting("decimal", ",")]
+    assert advice(csv("p;q\n1,5;a\n2,5;b\n", sep=";", decimal=".")) == [Setting("decimal", ",")]
     declared = TWELVE.assign(v=pd.Categorical(TWELVE.a, categories=["x", "y", "z"]))
     assert advice(lambda: as_table(declared)) == [Setting("unused")]
 
 
-@pytest.mark.parametrize("content, value", [
-    (b"\xff\xfea\x00", "utf-16"), ("a,é\n0,1\n".encode("latin-1"), "latin-1")])
-def test_encodings_are_values(tmp_path, content, value):
+def test_encodings_are_values(tmp_path):
     path = tmp_path / "t.csv"
-    path.write_bytes(content)
+    path.write_bytes("a,é\n0,1\n1,0\n".encode("latin-1"))
     with pytest.raises(Problem) as caught: read_table(path)
-    assert Setting("encoding", value) in [
-        replace(slot, code="") for slot in caught.value.phrase.slots.values()
-        if isinstance(slot, Setting)]
+    assert caught.value.remedies == (Setting("encoding", "latin-1"),)
+    path.write_bytes("a,é\n0,1\n1,0\n".encode("utf-16"))
+    assert read_table(path).notes == ("read with `encoding='utf-16'`",)
 
 
 def test_column_names_with_braces_are_text():
@@ -246,3 +260,52 @@ def test_notes_are_sentences_with_remedies():
     assert "bin it, merge its states or leave it out" in table.notes[0]
     said = table.notes[0].say(lambda setting: f"--{setting.name}")
     assert said.endswith("bin it with --bins, merge its states or leave it out with --drop")
+
+
+words = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=5)
+TYPED = st.fixed_dictionaries({}, optional={
+    "sep": st.sampled_from([",", ";", "tab"]), "decimal": st.sampled_from([".", ","]),
+    "na": st.lists(words, max_size=3), "text": st.lists(words, max_size=3),
+    "columns": st.lists(words, min_size=1, max_size=3), "drop": st.lists(words, max_size=3),
+    "nrows": st.integers(1, 9), "weights": words, "encoding": st.just("latin-1"),
+    "bins": st.none() | st.integers(2, 9) | st.dictionaries(
+        words, st.integers(2, 9) | st.just("keep") | st.just([0., 1.5, np.inf]), max_size=2),
+    **{name: st.sampled_from(list(known)) for name, known in POLICIES.items()}})
+
+
+ODD = ["-x", "--x", 'a"b', '"q"', "c,d", "it's", 'x"y,z', "a=b", "-1", "$HOME"]
+
+
+@settings(deadline=None, max_examples=50)
+@given(TYPED)
+@example({"na": ODD, "drop": ODD, "weights": "--x", "bins": {name: 3 for name in ODD}})
+def test_its_command_reads_the_same(values):
+    "What is printed as a command, split as a shell does, gives an equal reading."
+    reading = Reading(**values)
+    typed = ["order", "my data.csv", "--drop", "x", "--seed", "3"]
+    argv = shlex.split(cli._command(typed, reading))
+    args = cli._parser().parse_args(argv[1:])
+    assert cli._reading(args) == reading and args.data == "my data.csv" and args.seed == 3
+
+
+cells = st.sampled_from(["", "NA", "?", "a", "b", "1", "2", "7.5", "3,5", "2024-05-01", "x y"])
+MESSY = st.integers(1, 4).flatmap(lambda d: st.lists(
+    st.lists(cells, min_size=d, max_size=d), min_size=2, max_size=14))
+
+
+@settings(deadline=None, max_examples=80)
+@given(MESSY, st.sampled_from([",", ";", "\t"]))
+def test_a_message_holds_everything(rows, sep):
+    "Either there is a table, or a message whose settings give one, or one that has no remedy."
+    header = sep.join(f"c{j}" for j in range(len(rows[0])))
+    quoted = [[f'"{cell}"' if sep in cell else cell for cell in row] for row in rows]
+    content = "\n".join([header, *map(sep.join, quoted)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try: assert read_table(io.StringIO(content)).n >= 1
+        except (Problem, ds.base.WrongType) as error:
+            mended = getattr(error, "mended", None)
+            assert error.remedies or mended is None
+            if mended is None: return
+            changes = {setting.name: setting.value for setting in mended.settings}
+            assert read_table(io.StringIO(content), **changes).n >= 1
