@@ -15,9 +15,9 @@ from .counts import Counts, at_once, name_hashes, out_of_time
 from .data import Table, as_table
 from .graphs import dag_to_cpdag, reachable, topological_order
 from .guide import EvidenceGuide
-from .order import Knowledge, Verdict, as_relation
+from .order import Knowledge, Verdict, as_known
 from .scores import families_of
-from .search import best_ordering, best_parents
+from .search import best_ordering
 from .triples import Credibility, TripleRule, Triples, find_triples
 
 # %% ../nbs/25_belief.ipynb #87c68bae
@@ -57,13 +57,14 @@ def fit(
 ) -> Belief:  # The guide itself
     "Find the best network, test its triples, and search again with what they compel."
     table = as_table(table)
-    before = as_relation(knowledge, table.names)
+    known = as_known(knowledge, table.names)
     EvidenceGuide.fit(self, table)
     self.free_, counts = self.ordering_, self.ordering_.sets.families.counts
     self.triples_ = self._test(counts, table.names)
-    self.arrows_ = _joined(self.triples_.arrows, before)
-    self.joint_ = reachable(self.arrows_ | before)
-    if self.joint_.any(): self._hold()
+    self.arrows_ = _joined(self.triples_.arrows & ~known.forbidden, known.before)
+    self.joint_ = reachable(self.arrows_ | known.before)
+    self._required, allowed = known.required, ~self.joint_.T & ~known.forbidden
+    if not allowed.all(): self._hold(allowed)
     self._table, self._arrows = table, [tuple(a) for a in np.argwhere(self.arrows_).tolist()]
     return self
 
@@ -76,9 +77,9 @@ def _test(self: Belief, counts: Counts, names: Sequence[str]) -> Triples:
 
 
 @patch
-def _hold(self: Belief) -> None:
+def _hold(self: Belief, allowed: np.ndarray) -> None:
     "Search again without edges against what is known and compelled."
-    allowed, families = ~self.joint_.T, self.free_.sets.families
+    families = self.free_.sets.families
     start = self.free_.network & allowed
     self.ordering_ = best_ordering(families, start, allowed=allowed, patience=self.patience,
                                    climbs=self.climbs, seed=self.seed)
@@ -105,16 +106,9 @@ def graph(
     self: Belief,
     order: Sequence[str],  # Column names, roots first
 ) -> np.ndarray:  # DAG
-    "The network that `order` admits, with all compelled arrows."
-    found, families = self._admitted(order).network, self.ordering_.sets.families
-    place = {self.names_.index(name): k for k, name in enumerate(order)}
-    for j in np.flatnonzero((self.arrows_ & ~found).any(0)).tolist():
-        held = np.flatnonzero(self.arrows_[:, j]).tolist()
-        earlier = [v for v in place if place[v] < place[j] and not self.joint_[j, v]]
-        parents = best_parents(families, j, earlier, required=held, seed=self.seed)
-        found[:, j] = False
-        found[list(parents), j] = True
-    return found
+    "The network that `order` admits, with all compelled and all required arrows."
+    arrows = self.arrows_ | self._required
+    return self._with_arrows(self._admitted(order).network, order, arrows)
 
 # %% ../nbs/25_belief.ipynb #5c2aa07c
 @patch

@@ -227,6 +227,7 @@ def order_network(
     order: Iterable[int],  # Columns, roots first; it may leave columns out
     *,
     allowed: np.ndarray | None = None,  # Mask of edges that may be there; all if None
+    required: np.ndarray | None = None,  # Mask of edges that must be there; none if None
     max_parents: int | None = None,  # Most parents allowed
     exact: int = 4,  # Try all subsets of up to this many predecessors
     seed: int = 0,  # Settles ties, together with the names
@@ -237,7 +238,9 @@ def order_network(
     options = dict(max_parents=max_parents, exact=exact, seed=seed)
     for k, child in enumerate(order):
         before = [c for c in order[:k] if allowed is None or allowed[c, child]]
-        dag[list(best_parents(families, child, before, **options)), child] = True
+        held = [] if required is None else np.flatnonzero(required[:, child]).tolist()
+        found = best_parents(families, child, before, required=held, **options)
+        dag[list(found), child] = True
     score, moves = families.total(dag, order), int(dag.sum())
     return SearchResult(families.names, tuple(sorted(order)), dag, score, moves)
 
