@@ -681,7 +681,8 @@ def _show_tab(self: Explorer) -> None:
     tab = _TABS[self.tabs.selected_index or 0]
     if self.search is None or self.search.model is None or tab in self._drawn: return
     self._drawn.add(tab)
-    show = {"Result": self._show_verdict, "Order": self._show_order, "Elimination": self._show_elimination,
+    show = {"Result": self._show_verdict, "Order": self._show_order,
+            "Elimination": self._show_elimination,
             "Compare": self._show_comparison, "Diagnosis": self._show_diagnosis,
             "Graph": self._show_graph, "Export": self._show_code}
     if tab in show: show[tab]()
@@ -785,8 +786,8 @@ def _download(path: Path, most: int = 20_000_000) -> str:
 @patch
 def export(self: Explorer) -> list[Path]:
     "Write result, report, figures and code into the folder, and offer them for download."
-    options = dict(small_counts=self.small_counts.value)
-    try: found = [] if self.search is None else export_all(self.search, self.folder.value, **options)
+    folder, small = self.folder.value, self.small_counts.value
+    try: found = self.search and export_all(self.search, folder, small_counts=small) or []
     except (OSError, ValueError) as error:
         self.exported.value = html.escape(tell(error, form))
         return []

@@ -356,6 +356,34 @@ def test_site_without_a_network(offline, name, sees):
     shot(offline, f"site-{Path(name).stem}")
 
 
+CLIPPED = """() => {
+    const main = document.querySelector('main'), edge = main.getBoundingClientRect().right + 2;
+    const wide = part => part.scrollWidth > part.clientWidth + 2;
+    const found = [...main.querySelectorAll('pre')].filter(wide).map(part => part.innerText);
+    for (const part of main.querySelectorAll('table, img'))
+        if (part.getBoundingClientRect().right > edge) found.push(part.innerText || part.alt);
+    const said = [...main.querySelectorAll('p, div.cell_output')].filter(
+        part => !part.closest('pre') && !part.querySelector('pre'));
+    const raw = said.filter(part => /\\|\\s*:?-{3,}/.test(part.innerText));
+    return [...found, ...raw.map(part => part.innerText)].map(text => text.slice(0, 80)); }"""
+
+
+def test_no_page_of_the_site_is_clipped(offline):
+    "Every page: no code, signature, table or picture runs off it, and no table shows as text."
+    built("index.html")
+    offline.set_viewport_size({"width": 1400, "height": 1000})
+    offline.route(re.compile(r"\.(js|woff2?)\b"), lambda route: route.abort())  # quick, same look
+    paths, found = sorted((root / "_docs").glob("**/*.html")), {}
+    pages = [path for path in paths if "_static" not in path.parts
+             and path.name not in ("genindex.html", "search.html")]
+    for path in pages:
+        offline.goto(path.as_uri(), wait_until="domcontentloaded")
+        clipped = offline.evaluate(CLIPPED)
+        if clipped: found[path.name] = clipped
+    assert len(pages) > 50 and not found
+    assert offline.asked == []
+
+
 def test_site_can_be_searched(offline):
     offline.goto(built("search.html") + "?q=varentropy")
     offline.locator("#search-results li a").first.wait_for(timeout=30_000)

@@ -309,3 +309,14 @@ def test_a_message_holds_everything(rows, sep):
             if mended is None: return
             changes = {setting.name: setting.value for setting in mended.settings}
             assert read_table(io.StringIO(content), **changes).n >= 1
+
+
+def test_every_source_can_be_looked_at():
+    frame = pd.DataFrame({"age": np.arange(60) * 1.5, "kind": list("ab") * 30, "day": "x"})
+    look = Reading().look(frame)
+    assert [column.becomes for column in look.columns] == ["3 bins", "2 states", "left out"]
+    assert look.attempt.reading == Reading(drop=("day",)) and look.columns[2].see == (1,)
+    assert look.attempt.table == Reading(drop="day").table(frame)
+    for source in (look.attempt.table, np.eye(3, dtype=int), io.StringIO("a,b\n0,1\n1,0\n")):
+        assert Reading().look(source).attempt.problems == ()
+    with pytest.raises(Problem, match="no rows"): Reading().look(io.StringIO("a,b\n"))
