@@ -31,7 +31,7 @@ from .report import draw_svg, python_code, write_report
 from .tests import TESTS
 from .words import Method, Statement, against, compelled, describe, form, graph_edges
 from .words import heading, next_steps, one_order, page, remarks, stated, tell, vote
-from .words import written
+from .words import would_change, written
 try: import ipywidgets as widgets
 except ImportError as error:
     raise ImportError("the explorer needs ipywidgets: "
@@ -561,8 +561,8 @@ def _on_end(self: Explorer, search: Search) -> None:
     if not failed: self._show_result()
 
 # %% ../nbs/44_explorer.ipynb #e83c5bcf
-_TABS = ("Result", "Step by step", "Graph", "Order", "Elimination", "Compare", "Diagnosis",
-         "Export")
+_TABS = ("Result", "Step by step", "Graph", "Effect", "Order", "Elimination", "Compare",
+         "Diagnosis", "Export")
 
 
 @patch
@@ -571,7 +571,7 @@ def _result_panel(self: Explorer, folder: str) -> None:
     self.headline, self.order_image, self.elimination_image = widgets.HTML(), _hidden(), _hidden()
     self.compare_note = widgets.HTML("choose a second measure and run again")
     self.compare_image = _hidden()
-    pages = [self._verdict_page(), self._step_page(), self._graph_page(),
+    pages = [self._verdict_page(), self._step_page(), self._graph_page(), self._effect_page(),
              [self.headline, self.order_image], [self.elimination_image],
              [self.compare_note, self.compare_image], self._diagnosis_page(),
              self._export_page(folder)]
@@ -634,6 +634,18 @@ def _graph_page(self: Explorer) -> list[widgets.Widget]:
     self.learner_note, self.learner_image = widgets.HTML(), _hidden()
     return [self.base, self.learner_image, self.learner_note]
 
+# %% ../nbs/44_explorer.ipynb #89ee5a43
+@patch
+def _effect_page(self: Explorer) -> list[widgets.Widget]:
+    "Which column is set, which one is looked at, and what would come of it."
+    pick = lambda label: widgets.Dropdown(options=[], description=label)
+    self.treatment, self.outcome = pick("If we set"), pick("what of")
+    self.effect_note = widgets.HTML()
+    for widget in (self.treatment, self.outcome):
+        widget.observe(lambda change: self._show_again("Effect"), names="value")
+    self.effect_note.add_class("ds-effect")
+    return [widgets.HBox([self.treatment, self.outcome]), self.effect_note]
+
 # %% ../nbs/44_explorer.ipynb #e11bc616
 @patch
 def _export_page(self: Explorer, folder: str) -> list[widgets.Widget]:
@@ -650,7 +662,9 @@ def _export_page(self: Explorer, folder: str) -> list[widgets.Widget]:
 @patch
 def _show_result(self: Explorer) -> None:
     "Fill the panels after a search."
-    self._drawn = set()
+    self._drawn, names = set(), list(self.search.model.result_.names)
+    for widget, name in ((self.treatment, names[0]), (self.outcome, names[-1])):
+        widget.options, widget.value = names, name
     self.slider.max = max(1, len(self.search.model.result_.steps))
     if self.slider.value == 1: self._show_step()
     else: self.slider.value = 1
@@ -684,7 +698,7 @@ def _show_tab(self: Explorer) -> None:
     show = {"Result": self._show_verdict, "Order": self._show_order,
             "Elimination": self._show_elimination,
             "Compare": self._show_comparison, "Diagnosis": self._show_diagnosis,
-            "Graph": self._show_graph, "Export": self._show_code}
+            "Graph": self._show_graph, "Effect": self._show_effect, "Export": self._show_code}
     if tab in show: show[tab]()
 
 # %% ../nbs/44_explorer.ipynb #5b36fdf8
@@ -759,6 +773,18 @@ def _show_diagnosis(self: Explorer) -> None:
     self.diagnosis_note.value = page(against(found))
     draw = lambda: plot_in_degrees(found.in_degrees, max_in_degree=found.max_in_degree)
     _fill(self.diagnosis_image, draw)
+
+# %% ../nbs/44_explorer.ipynb #a3cfea92
+@patch
+def _show_effect(self: Explorer) -> None:
+    "What setting a column would do, or why nobody can say."
+    first, second = self.treatment.value, self.outcome.value
+    if first is None or first == second:
+        self.effect_note.value = "choose two columns"
+        return
+    try: found = self.search.model.effect(first, second)
+    except ValueError as error: self.effect_note.value = html.escape(tell(error, form))
+    else: self.effect_note.value = page(would_change(found), form)
 
 # %% ../nbs/44_explorer.ipynb #194ea974
 @patch

@@ -111,9 +111,10 @@ def notebook(tmp_path_factory):
     "A copy of the explorer's notebook in a folder of its own."
     folder = tmp_path_factory.mktemp("explorer")
     shutil.copy(root / "nbs" / "tutorials" / "explorer.ipynb", folder)
-    counts = ["Hair,Sex,Freq", "black,m,56", "brown,m,143", "black,f,52", "brown,f,86", "NA,f,3",
-              "red,m,9", "red,f,137"]
-    (folder / "counts.csv").write_text("\n".join(counts), encoding="utf-8")
+    rows = ["black,m,56", "brown,m,143", "black,f,52", "brown,f,86", "NA,f,3", "red,m,9",
+            "red,f,137"]
+    lines = ['"",Hair,Sex,Freq', *(f'"{k}",{row}' for k, row in enumerate(rows, start=1))]
+    (folder / "counts.csv").write_text("\n".join(lines), encoding="utf-8")
     return folder
 
 
@@ -202,7 +203,9 @@ def read_a_file(tab, folder):
     path = tab.locator(".ds-path input")
     path.fill(str(folder / "counts.csv"))
     path.press("Tab")
-    wait_until(tab, "/4 columns|3 columns/.test(document.querySelector('.ds-table')?.innerText)")
+    wait_until(tab, says("ds-table", "3 columns"))
+    tab.locator(".ds-run").click()
+    wait_until(tab, "/field Missing if/.test(document.querySelector('.ds-status')?.innerText)", 60)
     tab.locator(".ds-options").get_by_text("How the table is read", exact=True).click()
     weights = tab.locator(".ds-weights input")
     weights.fill("Freq")
@@ -210,6 +213,8 @@ def read_a_file(tab, folder):
     tab.locator(".ds-na input").fill("NA")
     tab.locator(".ds-missing select").select_option(index=1)
     tab.locator(".ds-run").click()
+    dropped = "/was missing: 1/.test(document.querySelector('.ds-status')?.innerText)"
+    wait_until(tab, dropped, 60)
     wait_until(tab, DONE, 60)
     wait_until(tab, says("ds-verdict", "The data"))
     tab.frame_locator("iframe.ds-frame").locator(".ds-graph.live").wait_for(timeout=30_000)

@@ -92,3 +92,13 @@ def test_panels_that_do_not_matter_are_out_of_sight():
     app.source.value = "a file"
     assert app.path.layout.display == "" and app.rows.layout.display == "none"
     assert app.options.titles == explorer._FOLDED
+
+
+def test_effects_are_shown_or_refused_in_words(found):
+    app, _ = found
+    app.tabs.selected_index = explorer._TABS.index("Effect")
+    app.treatment.value, app.outcome.value = "age", "vote"
+    assert "vote" in app.effect_note.value and "Traceback" not in app.effect_note.value
+    app.outcome.value = "age"
+    assert app.effect_note.value == "choose two columns"
+    app.tabs.selected_index = 0
