@@ -215,6 +215,12 @@ def data(self: Counts) -> Any:  # A `Data` of `kernels`
         self._data = compiled().as_data(self.columns.T, self.n_states, self.weights)
     return self._data
 
+# %% ../nbs/06_counts.ipynb #5c7c0c40
+def _strides(states):
+    "What one step of each of several columns adds to their mixed-radix code."
+    if not len(states): return np.zeros(0, np.int64)
+    return np.concatenate([np.cumprod(states[::-1].astype(np.int64))[::-1][1:], [1]])
+
 # %% ../nbs/06_counts.ipynb #512b58c4
 FOLD = 8  # Rows for each different row from which on equal rows are counted once
 _FOLD_FROM = 4096  # Smaller tables are left as they are
@@ -413,12 +419,6 @@ def lookup(self: Counts,
     k = int(size) if keys is None else len(keys)
     counts = self._bincount(key * r + self.columns[child], (k + 1) * r).reshape(k + 1, r)
     return CountTable(child, parents, strides, keys, counts)
-
-
-def _strides(states):
-    "What one step of each of several columns adds to their mixed-radix code."
-    if not len(states): return np.zeros(0, np.int64)
-    return np.concatenate([np.cumprod(states[::-1].astype(np.int64))[::-1][1:], [1]])
 
 # %% ../nbs/06_counts.ipynb #a9a19d74
 def as_mask(

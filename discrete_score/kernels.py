@@ -80,8 +80,8 @@ def ones(bits):
 
 # %% ../nbs/98_kernels.ipynb #227a85b2
 PLAN = np.array([
-    16.,  # A family of n rows is extended by bitsets up to n / (this + n times the next) cells,
-    .0023,  # by one pass over the rows beyond
+    8.5,  # A family of n rows is extended by bitsets up to n / (this + n times the next) cells,
+    .0027,  # by one pass over the rows beyond
     .1,  # A cell gets a list of its rows if it has fewer than this per word of a bitset
     .45,  # One family is counted by bitsets if cells times words times this is below the rows
     8.,  # It is extended by piles of rows if it would have more cells than this times the rows
