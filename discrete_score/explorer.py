@@ -584,7 +584,8 @@ def _result_panel(self: Explorer, folder: str) -> None:
 # %% ../nbs/44_explorer.ipynb #9f79c399
 _FIRST = "Choose a table and press Run."
 _LOOK = ("<style>.ds-verdict .key, .ds-todo .key { font-weight: 600 } "
-         ".ds-tabs > .lm-TabBar .lm-TabBar-tab { flex: 0 1 auto !important }</style>")
+         ".ds-tabs > .lm-TabBar .lm-TabBar-tab { flex: 0 1 auto !important; "
+         "padding: 0 7px !important }</style>")
 
 
 @patch
