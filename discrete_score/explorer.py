@@ -99,11 +99,11 @@ class Search:
         self.settings, self.source, self.compare = model, source, compare
         self.on_step, self.on_end = on_step, on_end
         self.model = self.second = self.table = self.error = None
-        self.notes, self._stop = [], threading.Event()
+        self.notes, self._stop, self._over = [], threading.Event(), False
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     @property
-    def running(self) -> bool: return self._thread.is_alive()
+    def running(self) -> bool: return self._thread.is_alive() and not self._over
 
     @property
     def stopped(self) -> bool: return self._stop.is_set()
@@ -131,7 +131,7 @@ def _run(self: Search) -> None:
         try: self._search()
         except Exception as error: self.error = error
     said = [tell(w.message, form) for w in caught if issubclass(w.category, UserWarning)]
-    self.notes = list(dict.fromkeys(said))
+    self.notes, self._over = list(dict.fromkeys(said)), True
     if self.on_end is not None: self.on_end(self)
 
 # %% ../nbs/44_explorer.ipynb #d950ede7
@@ -549,8 +549,7 @@ def _on_step(self: Explorer, done: int, total: int) -> None:
 @patch
 def _on_end(self: Explorer, search: Search) -> None:
     "Show what came out, or what went wrong."
-    self.run_button.disabled, self.stop_button.disabled = False, True
-    failed = search.error is not None or search.model is None
+    self.stop_button.disabled, failed = True, search.error is not None or search.model is None
     if failed:
         said = [f"<b>{html.escape(tell(search.error, form))}</b>"]
         if search.table is None: self.options.selected_index = 0
@@ -558,7 +557,9 @@ def _on_end(self: Explorer, search: Search) -> None:
         notes = [Phrase(note).say(form) for note in remarks(search.model.result_)]
         said = ["done"] * search.model.result_.complete + list(map(html.escape, notes))
     self.status.value = "; ".join([*said, *map(html.escape, search.notes)])
-    if not failed: self._show_result()
+    try:
+        if not failed: self._show_result()
+    finally: self.run_button.disabled = False
 
 # %% ../nbs/44_explorer.ipynb #e83c5bcf
 _TABS = ("Result", "Step by step", "Graph", "Effect", "Order", "Elimination", "Compare",
@@ -583,7 +584,8 @@ def _result_panel(self: Explorer, folder: str) -> None:
 # %% ../nbs/44_explorer.ipynb #9f79c399
 _FIRST = "Choose a table and press Run."
 _LOOK = ("<style>.ds-verdict .key, .ds-todo .key { font-weight: 600 } "
-         ".ds-tabs > .lm-TabBar .lm-TabBar-tab { flex: 0 1 auto !important }</style>")
+         ".ds-tabs > .lm-TabBar .lm-TabBar-tab { flex: 0 1 auto !important; "
+         "padding: 0 7px !important }</style>")
 
 
 @patch

@@ -335,7 +335,7 @@ summary { cursor: pointer }
 details[open] { padding-bottom: 1rem }
 """
 _GRAPH_STYLE = """
-.ds-graph { display: grid; gap: 0 1rem; margin: .6rem 0 }
+.ds-graph { display: grid; grid-template-columns: minmax(0, 1fr); gap: 0 1rem; margin: .6rem 0 }
 .ds-graph:not(.live) :is(.ds-live, .ds-panel, .ds-buttons), .ds-graph.live .ds-still
   { display: none }
 .ds-live { border: 1px solid #ddd; border-radius: 4px; cursor: default }
