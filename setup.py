@@ -35,7 +35,7 @@ setup(
     keywords=cfg["keywords"],
     license="MIT",
     packages=find_packages(include=[cfg["lib_path"], f"{cfg['lib_path']}.*"]),
-    package_data={cfg["lib_path"]: ["py.typed"]},
+    package_data={cfg["lib_path"]: ["py.typed", "assets/*"]},
     python_requires=f">={cfg['min_python']}",
     install_requires=words("requirements"),
     extras_require=extras,

@@ -2,6 +2,7 @@
 
 Slow cells run too; cells that carry `#| gpu` or `#| eval: false` do not, and keep what they have.
 Pictures are stored with a palette of 256 colours: a third of the size, and no difference to see.
+Of a graph that can be touched only its SVG is stored.
 """
 import base64
 import io
@@ -45,6 +46,7 @@ def run(path):
         for output in cell.get("outputs", []):
             data = output.get("data", {})
             if "image/png" in data: data["image/png"] = shrink(data["image/png"])
+            if 'class="ds-frame"' in data.get("text/html", ""): del data["text/html"]
     nbformat.write(nb, path)
 
 

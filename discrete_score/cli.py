@@ -10,6 +10,7 @@ import argparse
 import csv
 import json
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -20,17 +21,6 @@ from contextlib import contextmanager
 from dataclasses import Field, fields, replace
 from pathlib import Path
 import discrete_score as ds
-
-# %% ../nbs/43_cli.ipynb #43c118fa
-def _bins(text: str) -> tuple[str, int | list[float]]:
-    "Read `age=4` (quantile bins) or `age=0,18,65` (edges)."
-    name, sign, value = text.rpartition("=")
-    try: numbers = [float(part) for part in value.split(",")]
-    except ValueError: numbers = []
-    whole = len(numbers) > 1 or numbers and numbers[0] == int(numbers[0])
-    if sign and name and whole: return name, int(numbers[0]) if len(numbers) == 1 else numbers
-    raise argparse.ArgumentTypeError("expected COLUMN=NUMBER or COLUMN=EDGE,EDGE,...; "
-                                     f"got {text!r}")
 
 # %% ../nbs/43_cli.ipynb #3f3130bc
 def _listed(text: str) -> list[str]:
@@ -49,11 +39,22 @@ def _count(text: str) -> int:
     if text.isdecimal(): return int(text)
     raise argparse.ArgumentTypeError(f"expected a whole number, 0 or larger; got {text!r}")
 
+# %% ../nbs/43_cli.ipynb #0a54b608
+def _one_of(choices) -> dict:
+    "An option that takes one of some words, and knows which was meant."
+    def read(text: str) -> str:
+        if text in choices: return text
+        close = ds.base.did_you_mean([text], choices, "{}")
+        known = ", ".join(choices)
+        raise argparse.ArgumentTypeError(f"expected one of {known}; got {text!r}.{close}")
+    return dict(type=read, metavar="{" + ",".join(choices) + "}")
+
 # %% ../nbs/43_cli.ipynb #e6f7dce3
 _TYPED = {  # How a value is typed, by what stands for it in help texts
     "A,B,...": dict(type=_listed), '"A,B;C"': dict(type=_tiers), "N": dict(type=_count),
     "A B": dict(nargs=2, action="append", metavar=("A", "B")),
-    "COLUMN=N": dict(type=_bins, action="append"), "TEXT": dict(action="append")}
+    "COLUMN=N": dict(action="append"), "TEXT": dict(action="append"),
+    "SHARE": dict(type=float)}
 
 def _add_fields(parser, *parts: Field) -> None:
     "Options of fields of settings; an option that is not typed leaves no trace."
@@ -62,7 +63,7 @@ def _add_fields(parser, *parts: Field) -> None:
         options = dict(dest=part.name, help=_help(part, words), default=argparse.SUPPRESS)
         typed = _TYPED.get(words["metavar"], {})
         if words["const"] is not None: typed = dict(action="store_const", const=words["const"])
-        elif words["choices"] and fixed: typed = dict(choices=list(words["choices"]))
+        elif words["choices"] and fixed: typed = _one_of(words["choices"])
         named = dict(metavar=words["metavar"]) if words["metavar"] else {}
         parser.add_argument(words["flag"], **options | named | typed)
 
@@ -83,18 +84,105 @@ def _given(args, kind: type) -> dict:
     return {name: value for name, value in found.items() if value is not None}
 
 # %% ../nbs/43_cli.ipynb #8f9081b1
-def _add_table(parser) -> None:
+def _add_table(parser, more: str = "") -> None:
     "Options that say how to read a table."
     known = ds.files.FORMATS.words()
-    parser.add_argument("data", help=f"the table: {known}; - reads standard input")
+    parser.add_argument("data", help=f"the table: {known}; - reads standard input{more}")
+    parser.add_argument("--ask", action="store_true", help="ask in the terminal about every column "
+                        "that is doubtful, then go on")
     _add_fields(parser, *fields(ds.files.Reading))
 
 # %% ../nbs/43_cli.ipynb #424ae2cd
 def _reading(args) -> "ds.files.Reading":
-    "How to read the table, as the options say."
+    "How to read the table, as the options say, or as the answers to questions do."
     given = _given(args, ds.files.Reading)
-    if "bins" in given: given["bins"] = dict(given["bins"])
-    return ds.files.Reading(**given)
+    if "bins" in given: given["bins"] = ds.files.read_bins(given["bins"])
+    reading = ds.files.Reading(**given)
+    if not getattr(args, "ask", False): return reading
+    reading = _ask(reading, args.data)
+    args.same = _command(args.typed, reading)
+    return reading
+
+# %% ../nbs/43_cli.ipynb #88f2109b
+def _flags(reading: "ds.files.Reading") -> list[str]:
+    "Options that give a reading, as they are typed."
+    found = []
+    for name, value in reading.given().items():
+        if name == "bins" and isinstance(value, dict):
+            found += [ds.base.Setting(name, bins, column) for column, bins in value.items()]
+        else: found.append(ds.base.Setting(name, "none" if value is None else value))
+    return [ds.words.shell(setting) for setting in found]
+
+# %% ../nbs/43_cli.ipynb #ed829814
+def _others(argv: Sequence[str]) -> list[str]:
+    "What was typed, without options of reading."
+    parts = map(ds.words.describe, (part.name for part in fields(ds.files.Reading)))
+    known = {words["flag"]: words["const"] is None for words in parts} | {"--ask": False}
+    left, kept = list(argv), []
+    while left:
+        word = left.pop(0)
+        flag, sign, _ = word.partition("=")
+        named = [full for full in known if full == flag or len(flag) > 3 and full.startswith(flag)]
+        if not named: kept.append(word)
+        elif known[named[0]] and not sign: left = left[1:]
+    return kept
+
+# %% ../nbs/43_cli.ipynb #46778010
+def _command(argv: Sequence[str], reading: "ds.files.Reading") -> str:
+    "The command line that reads so."
+    return " ".join(["discrete-score", *map(shlex.quote, _others(argv)), *_flags(reading)])
+
+# %% ../nbs/43_cli.ipynb #abb0cbb9
+def _about(question: "ds.files.Question") -> tuple:
+    "What a question is about: numbers in it may change while others are answered."
+    choices = tuple(words for words, _ in question.choices)
+    return question.text.text, question.text.slots.get("name"), choices
+
+# %% ../nbs/43_cli.ipynb #cbd6d806
+def _ask(reading: "ds.files.Reading", data: str) -> "ds.files.Reading":
+    "The reading that the answers to questions give."
+    if data == "-" or not sys.stdin.isatty():
+        raise ValueError("--ask needs a terminal and a table in a file; without them, look at the "
+                         "file with `discrete-score look FILE` and give the options it names")
+    asked, rest = set(), False
+    while True:
+        posed = reading.look(data).questions()
+        open_ = [question for question in posed if _about(question) not in asked]
+        if not open_: return reading
+        question = open_[0]
+        answer = question.choices[0][1] if rest else _answer(question)
+        rest = rest or answer is None
+        reading = reading.mended(question.choices[0][1] if answer is None else answer)
+        asked.add(_about(question))
+
+# %% ../nbs/43_cli.ipynb #ab6c0606
+def _answer(question: "ds.files.Question") -> tuple | None:
+    "The settings that somebody chooses; None if nothing more is to be asked."
+    print("", _in_shell(question.text), sep="\n", file=sys.stderr)
+    for k, (words, settings) in enumerate(question.choices, start=1):
+        flags = " ".join(ds.words.shell(setting) for setting in settings)
+        print(f"  {k}  {words}" + (f"  ({flags})" if flags else ""), file=sys.stderr)
+    edges = ", or edges such as 0,18,65" if question.column else ""
+    while True:
+        print(f"Number{edges} [1]; ! takes 1 for all that is left: ", end="", file=sys.stderr,
+              flush=True)
+        typed = sys.stdin.readline()
+        if not typed: raise KeyboardInterrupt
+        found = _chosen(typed.strip(), question)
+        if found is not False: return found
+        print(f"  there is no choice {typed.strip()!r}", file=sys.stderr)
+
+# %% ../nbs/43_cli.ipynb #0ab6554c
+def _chosen(typed: str, question: "ds.files.Question") -> tuple | None | bool:
+    "What an answer means; False if it means nothing."
+    if typed == "!": return None
+    if not typed: return question.choices[0][1]
+    if typed.isdecimal() and 1 <= int(typed) <= len(question.choices):
+        return question.choices[int(typed) - 1][1]
+    if question.column is None or "," not in typed: return False
+    try: edges = tuple(float(edge) for edge in typed.split(","))
+    except ValueError: return False
+    return (ds.base.Setting("bins", edges, column=question.column),)
 
 # %% ../nbs/43_cli.ipynb #40c50e79
 def _add_search(parser) -> None:
@@ -117,7 +205,8 @@ def _known(args) -> dict | None:
     return known or None
 
 # %% ../nbs/43_cli.ipynb #caaf1393
-_TRAINING = ("mode", "settings", "epochs", "batch_size", "device", "checkpoint", "checkpoint_every")
+_TRAINING = ("mode", "settings", "epochs", "batch_size", "device", "checkpoint", "checkpoint_every",
+             "log")
 
 
 def _estimator(args):
@@ -132,7 +221,7 @@ def _estimator(args):
         raise ValueError("--checkpoint keeps one training; leave it out with --bootstrap, "
                          "which trains on every half-sample")
     changes = {key: given.pop(key) for key in ("epochs", "batch_size") if key in given}
-    settings = replace(ds.diffusion.SETTINGS[given.pop("settings", "default")], **changes)
+    settings = replace(ds.diffusion.SETTINGS.find(given.pop("settings", "default")), **changes)
     shown = ds.diffusion.show_progress if sys.stderr.isatty() else None
     return ds.DiffusionScore(settings=settings, seed=args.seed, progress=shown, **given)
 
@@ -150,6 +239,7 @@ def _add_training(parser) -> None:
                       help="folder from which a stopped training goes on")
     part.add_argument("--checkpoint-every", type=float, metavar="SECONDS",
                       help="seconds between checkpoints")
+    part.add_argument("--log", metavar="FILE", help="file that gets a line of JSON per epoch")
 
 # %% ../nbs/43_cli.ipynb #16388e9b
 def _is_first() -> bool:
@@ -176,6 +266,55 @@ class _Progress:
         end = "\n" if self.done == self.total else ""
         if not self.shown: return
         print(f"\r{self.done}/{self.total} columns placed", end=end, file=sys.stderr, flush=True)
+
+# %% ../nbs/43_cli.ipynb #5bc3e6ac
+def _look(args) -> int:
+    "Show what each column of a file will become."
+    if args.out: _check_target(args.out, args.data)
+    found = _reading(args).look(args.data)
+    _say(*_show_look(found, args))
+    if args.out: ds.files.write_json(_plain_look(found, args), args.out)
+    return 0
+
+# %% ../nbs/43_cli.ipynb #38072113
+def _show_look(look: "ds.files.Look", args) -> list[str]:
+    "A look as lines: size, columns, notes, problems, and the command that works."
+    table, problems = look.attempt.table, look.attempt.problems
+    head = ("column", "holds", "different", "missing", "becomes", "states", "see")
+    cells = [(c.name, c.holds, c.values, c.missing, c.becomes, _few(c.states),
+              ", ".join(f"({k})" for k in c.see)) for c in look.columns]
+    size = (f"{args.data}: {ds.base.counted(look.rows, 'row')}, "
+            f"{ds.base.counted(len(look.columns), 'column')}; "
+            f"{ds.base.counted(table.n, 'row')} and {ds.base.counted(table.d, 'variable')} of use")
+    lines = [size, *ds.words.row_lines(ds.words.Rows(head, cells, (2, 3)))]
+    said = [*table.notes, *(warning.phrase for warning in look.advice)]
+    lines += [f"note: {_in_shell(note)}" for note in said]
+    if not problems: return lines
+    return [*lines, "", *_show_problems(problems, look.attempt.reading, ["order", args.data])]
+
+# %% ../nbs/43_cli.ipynb #922586de
+def _few(states: Sequence, most: int = 6) -> str:
+    "The first states of a column."
+    shown = ", ".join(map(str, states[:most]))
+    return shown + ", …" * (len(states) > most)
+
+# %% ../nbs/43_cli.ipynb #1b3b7dc9
+def _show_problems(problems: Sequence, reading, argv: Sequence[str]) -> list[str]:
+    "Problems as lines, and the command that works."
+    said = [f"({k}) {ds.words.tell(problem)}" for k, problem in enumerate(problems, start=1)]
+    return said if reading is None else [*said, f"This works: {_command(argv, reading)}"]
+
+# %% ../nbs/43_cli.ipynb #3f178501
+def _plain_look(look: "ds.files.Look", args) -> dict:
+    "A look as plain data."
+    found = look.attempt
+    said = [*found.table.notes, *(warning.phrase for warning in look.advice)]
+    return dict(file=args.data, rows=look.rows, rows_of_use=found.table.n,
+                columns=[vars(column) for column in look.columns],
+                notes=list(map(_in_shell, said)),
+                problems=[ds.words.tell(problem) for problem in found.problems],
+                reading=found.reading.given(),
+                command=_command(["order", args.data], found.reading))
 
 # %% ../nbs/43_cli.ipynb #2da3efd7
 def _order(args) -> int:
@@ -386,7 +525,9 @@ def _report(args) -> int:
     stability = None
     if args.bootstrap: stability = model.bootstrap(n=args.bootstrap, n_jobs=args.jobs)
     source = reading.python(args.data)
-    model.report(path, stability=stability, data=source, title=args.title)
+    title = ds.words.heading(Path(args.data).name) if args.title is None else args.title
+    model.report(path, stability=stability, data=source, title=title,
+                 small_counts=args.small_counts)
     _remark(model.result_)
     print(path)
     return 0
@@ -403,7 +544,9 @@ def _add_report(parser) -> None:
     _add_table(parser)
     _add_search(parser)
     _add_bootstrap(parser, "repeat the search on N half-samples and list the toss-ups")
-    parser.add_argument("--title", default="What comes before what", help="heading of the page")
+    parser.add_argument("--title", help="heading of the page (default: from the name of the file)")
+    parser.add_argument("--small-counts", action="store_true",
+                        help="show counts below five, too; they may expose a person")
 
 # %% ../nbs/43_cli.ipynb #85c8eaf8
 def _read_order(path: str) -> tuple[list[str], dict | None]:
@@ -530,6 +673,52 @@ def _add_dag(parser) -> None:
     parser.add_argument("--dot", metavar="FILE", help="write the graph in Graphviz' language")
     parser.add_argument("--png", metavar="FILE", help="picture of the graph")
 
+# %% ../nbs/43_cli.ipynb #df485cb8
+def _effect(args) -> int:
+    "Say what setting a column would do to another."
+    if args.out: _check_target(args.out, args.data)
+    question = _given(args, ds.effects.Question)
+    model = _saved(args) if args.data.lower().endswith(".json") else _searched(args)
+    found = model.effect(question.pop("treatment"), question.pop("outcome"), **question)
+    _say(*ds.words.lines(ds.words.would_change(found)))
+    if args.out: ds.files.write_json(found.to_dict(), args.out)
+    return 0
+
+# %% ../nbs/43_cli.ipynb #ea74d216
+def _searched(args) -> "ds.DiscreteScore":
+    "The search that the options describe, on their table."
+    table = _reading(args).table(args.data)
+    model = _model(args).fit(table, callback=_Progress(table.d))
+    for remark in ds.words.remarks(model.result_): _note(f"note: {_in_shell(remark)}")
+    return model
+
+# %% ../nbs/43_cli.ipynb #80d490ee
+def _saved(args) -> "ds.DiscreteScore":
+    "A result from a file, which needs no options and must hold its rows."
+    kinds = ds.files.Reading, ds.words.Method, ds.order.Knowledge
+    typed = [name for kind in kinds for name in _given(args, kind) if name != "seed"]
+    if typed:
+        flags = ", ".join(ds.words.describe(name)["flag"] for name in typed)
+        raise ValueError(f"{args.data} is a result, whose search is over; leave {flags} out, or "
+                         "give the table")
+    model = ds.load_order(args.data)
+    if model.result_.table is None:
+        raise ValueError(f"{args.data} was saved without its rows; give the table instead")
+    return model
+
+# %% ../nbs/43_cli.ipynb #7444bbcf
+def _add_effect(parser) -> None:
+    "Options of `effect`."
+    _add_table(parser, "; or a result of `order --out`, in JSON")
+    for part in fields(ds.effects.Question):
+        if part.default != "":
+            _add_fields(parser, part)
+            continue
+        words = ds.words.describe(part.name)
+        parser.add_argument(words["flag"], dest=part.name, required=True, help=words["text"],
+                            metavar=words["metavar"])
+    _add_search(parser)
+
 # %% ../nbs/43_cli.ipynb #e3370895
 def _demo(args) -> int:
     "Sample a network that ships with the package, find its order, compare it with the truth."
@@ -626,6 +815,14 @@ def _add_study(parser) -> None:
     parser.add_argument("--scheduler", metavar="ADDRESS",
                         help="use the workers of this Dask scheduler, as tcp://host:8786")
 
+# %% ../nbs/43_cli.ipynb #f35f63c0
+def _too_many(left: Sequence[str], text: str) -> str:
+    "What to say of words that a command does not know; `text` is its help."
+    odd = [word.partition("=")[0] for word in left if word.startswith("-")]
+    if not odd: return f"one argument too many: {' '.join(left)}; put names with blanks in quotes."
+    flags = [word.strip("[],") for word in text.split() if word.strip("[],").startswith("-")]
+    return f"there is no option {', '.join(odd)}.{ds.base.did_you_mean(odd, flags, '{}')}"
+
 # %% ../nbs/43_cli.ipynb #b15075c4
 class _Command(argparse.ArgumentParser):
     "A command that makes its options when it is called."
@@ -636,17 +833,28 @@ class _Command(argparse.ArgumentParser):
     def parse_known_args(self, args=None, namespace=None):
         add, self.add = self.add, None
         if add is not None: add(self)
-        return super().parse_known_args(args, namespace)
+        found, left = super().parse_known_args(args, namespace)
+        if left: self.error(_too_many(left, self.format_help()))
+        return found, left
+
+    def error(self, message: str):
+        "One line that says what is wrong and where help is, and exit code 2."
+        _note(f"{message} See {self.prog} --help")
+        self.exit(2)
 
 # %% ../nbs/43_cli.ipynb #16cfe8dc
 _COMMANDS = {  # Name: what runs it, its options, what it does, what --out writes
     "demo": (_demo, _add_demo, "Sample a network that ships with the package, find its order, "
              "print it beside the truth.", "write the result as JSON"),
+    "look": (_look, _add_table, "Show what each column of a file will become, and what is in the "
+             "way, before any search.", "write what was found as JSON"),
     "order": (_order, lambda parser: [add(parser) for add in (_add_table, _add_search, _add_order)],
               "Find the causal order of the columns of a file.", "write the result as JSON"),
     "dag": (_dag, _add_dag, "Find the causal graph of the columns of a file: the graph of the "
             "result or, with --base or --strategy, an order and a structure learner that "
             "follows it.", "write the graph as JSON"),
+    "effect": (_effect, _add_effect, "What would become of one column if another one were set? "
+               "A range, where the graph is not known.", "write the effect as JSON"),
     "report": (_report, _add_report, "Find the causal order of the columns of a file and write a "
                "self-contained HTML page about it.", "HTML file to write (default: report.html)"),
     "simulate": (_simulate, _add_simulate, "Draw a table from a random or classic network.",
@@ -662,7 +870,7 @@ _COMMANDS = {  # Name: what runs it, its options, what it does, what --out write
 def _parser() -> argparse.ArgumentParser:
     "All commands."
     about = "Causal orders from tables of categories."
-    parser = argparse.ArgumentParser(prog="discrete-score", description=about)
+    parser = _Command(prog="discrete-score", description=about)
     parser.add_argument("--version", action="version", version=f"%(prog)s {ds.__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True,
                                      parser_class=_Command)
@@ -717,6 +925,34 @@ def _hush_trackers() -> None:
 
 _TRACKERS = "ignore:resource_tracker"
 
+# %% ../nbs/43_cli.ipynb #224f2bd4
+def _run(argv: list[str]) -> int:
+    "Run a command; after questions, say what gives the same without them."
+    _check_command(argv)
+    args = _parser().parse_args(argv)
+    args.typed = argv
+    code = args.run(args)
+    if getattr(args, "same", ""): _note(f"the same without questions: {args.same}")
+    return code
+
+# %% ../nbs/43_cli.ipynb #855c9dae
+def _check_command(argv: Sequence[str]) -> None:
+    "Refuse a command that does not exist; a file in its place is a common mistake."
+    if not argv or argv[0].startswith("-") or argv[0] in _COMMANDS: return
+    close = ds.base.did_you_mean(argv[:1], _COMMANDS, "{}")
+    if not close and Path(argv[0]).exists(): close = f" Did you mean order {shlex.quote(argv[0])}?"
+    raise ValueError(f"there is no command {argv[0]}; there are {', '.join(_COMMANDS)}.{close}")
+
+# %% ../nbs/43_cli.ipynb #6f9c870f
+def _complain(error: BaseException, argv: Sequence[str]) -> None:
+    "What is wrong, a line for each problem, and a line for what works."
+    problems, mended = getattr(error, "problems", ()), getattr(error, "mended", None)
+    _note(f"{len(problems)} problems" if problems else ds.words.tell(error))
+    settings = {s.name: s.value for s in mended.settings} if mended else {}
+    reading = ds.files.Reading(**settings) if settings else None
+    lines = _show_problems(problems, reading, argv) if _is_first() else []
+    for line in lines: print(line, file=sys.stderr)
+
 # %% ../nbs/43_cli.ipynb #d2ef9d41
 def main(
     argv: Sequence[str] | None = None,  # Arguments; those of the process by default
@@ -727,14 +963,13 @@ def main(
         warnings.showwarning = lambda said, *rest, **more: _note(f"note: {ds.words.tell(said)}")
         try:
             with _patient():
-                args = _parser().parse_args(argv)
-                return args.run(args)
+                return _run(sys.argv[1:] if argv is None else list(argv))
         except KeyboardInterrupt:
             _note("interrupted")
             return 130
         except BrokenPipeError: return _closed_pipe()
         except (ValueError, TypeError, OSError, ImportError) as error:
-            _note(ds.words.tell(error))
+            _complain(error, sys.argv[1:] if argv is None else list(argv))
             return 2
         finally: _leave_group()
 

@@ -139,11 +139,13 @@ def sample(
     codes: np.ndarray,  # `codes[n, d]`, the clean rows
     n_states: Sequence[int],  # Number of states of each column
     *,
+    steps: int | None = None,  # Times are 1/steps, 2/steps, ..., 1; any in (0, 1) if None
     seed: int | np.random.Generator,  # Seed of times and noise
 ) -> tuple[np.ndarray, np.ndarray]:  # Times `[n]` and noisy rows `[n, d]`
-    "Draw a time from U(0, 1) for each row, and the row as it is at that time."
+    "Draw a time for each row, and the row as it is at that time."
     rng = np.random.default_rng(seed)
     t = rng.random(len(codes))
+    if steps is not None: t = np.floor(t * steps + 1) / steps
     return t, self.noise(codes, n_states, t, seed=rng)
 
 # %% ../nbs/12_ctmc.ipynb #253fda64

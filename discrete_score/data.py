@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from numbers import Integral
 from typing import Literal
@@ -20,8 +20,8 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from .base import (Phrase, Problem, Setting, WrongType, advise, counted, listing,
-                                 patch)
+from .base import (Phrase, Problem, Setting, WrongType, advise, counted,
+                                 did_you_mean, gather, listing, patch)
 
 # %% ../nbs/00_data.ipynb #ee86c6ce
 def subject(
@@ -57,7 +57,8 @@ def check_names(
     if len(set(names)) == len(names): return
     doubled = list(dict.fromkeys(name for name in names if names.count(name) > 1))
     raise Problem("{columns} more than once; names must be unique. Rename or drop the copies.",
-                  columns=subject(doubled, "occurs", "occur"))
+                  columns=subject(doubled, "occurs", "occur"),
+                  best=Setting("drop", tuple(doubled)))
 
 # %% ../nbs/00_data.ipynb #143504a6
 def _check_name(name):
@@ -111,7 +112,7 @@ def _check_levels(names, states):
     if not short: return
     merge = " or merge it into another" if len(short) == 1 else ""
     raise Problem("{columns} 1 level; a variable needs at least 2. {drop}" + merge + ".",
-                  columns=subject(short), drop=_drop(short))
+                  columns=subject(short), drop=_drop(short), best=Setting("drop", tuple(short)))
 
 # %% ../nbs/00_data.ipynb #fc9e9dd5
 def _check_codes(schema, codes):
@@ -162,6 +163,7 @@ class Table:
     weights: np.ndarray | None = None  # How often each row was seen; `None` means once
     notes: tuple[str, ...] = ()  # What was changed on the way in, and what looked odd, in words
     n_dropped: int = 0  # Rows left out on the way in because a cell was missing
+    binned: tuple[str, ...] = ()  # Columns that were cut into bins; their states are in order
 
     def __post_init__(self):
         object.__setattr__(self, "codes", _check_codes(self.schema, self.codes))
@@ -238,11 +240,13 @@ def select(
     where = {name: j for j, name in enumerate(self.names)}
     unknown = [c for c in columns if isinstance(c, str) and c not in where]
     if unknown:
-        raise Problem("no column is called {unknown}; the table has {names}.",
-                      unknown=listing(unknown), names=listing(self.names, 10))
+        raise Problem("no column is called {unknown}; the table has {names}.{close}",
+                      unknown=listing(unknown), names=listing(self.names, 10),
+                      close=did_you_mean(unknown, self.names))
     index = [where[c] if isinstance(c, str) else range(self.d)[c] for c in columns]
     schema = Schema([self.names[j] for j in index], [self.schema.states[j] for j in index])
-    return replace(self, schema=schema, codes=self.codes[:, index])
+    binned = tuple(name for name in self.binned if name in schema.names)
+    return replace(self, schema=schema, codes=self.codes[:, index], binned=binned)
 
 # %% ../nbs/00_data.ipynb #d823e338
 @patch
@@ -272,7 +276,8 @@ def frame(
     weights: str = "weight",  # Name of the column of row counts, if there are any
 ) -> pd.DataFrame:
     "The labels as categorical columns; row counts, if any, in a last column."
-    columns = {name: pd.Categorical.from_codes(codes, categories=_label_index(labels))
+    columns = {name: pd.Categorical.from_codes(codes, categories=_label_index(labels),
+                                               ordered=name in self.binned)
                for name, codes, labels in zip(self.names, self.codes.T, self.schema.states)}
     if self.weights is None: return pd.DataFrame(columns)
     if weights in columns:
@@ -347,18 +352,21 @@ _DATES = (datetime.date, datetime.time, datetime.timedelta, pd.Period, np.dateti
           np.timedelta64)
 
 
-def _check_kinds(labels, name):
+def _check_kinds(labels, name, decimals=False):
     "Refuse dates and measurements; labels as integers if all are whole, and was that needed?"
     if any(isinstance(label, _DATES) for label in labels):
         raise WrongType("column `{name}` holds dates or times. Turn it into categories first, e.g. "
                         "`df[{name!r}].dt.year` or `.dt.day_name()`, or {drop}.",
-                        name=name, drop=_drop([name], "drop it", "leave {} out with"))
+                        name=name, drop=_drop([name], "drop it", "leave {} out with"),
+                        best=Setting("drop", (name,)))
     numbers = all(isinstance(label, (Integral, float, Decimal)) and not isinstance(label, bool)
                   for label in labels)
     floats = [label for label in labels if not isinstance(label, Integral)]
     if not numbers or not floats: return labels, False
-    for label in floats:
-        if not np.isfinite(float(label)) or label % 1: raise _measured(name, label)
+    parts = [label for label in floats if not np.isfinite(float(label)) or label % 1]
+    if parts and decimals and np.isfinite(np.array(parts, dtype=float)).all():
+        return [float(label) for label in labels], False
+    if parts: raise _measured(name, parts[0])
     return [int(label) for label in labels], True
 
 # %% ../nbs/00_data.ipynb #c502d57d
@@ -375,7 +383,8 @@ def _measured(name, label):
     return Problem("column `{name}` holds numbers that are not integers (such as {label}). Bin it: "
                    "{bins} for four quantile bins, or {edges}; or, if it is a category, {declare}.",
                    name=name, label=label, bins=Setting("bins", 4, column=name),
-                   edges=_edges_for(name), declare=declare)
+                   edges=_edges_for(name), declare=declare,
+                   best=Setting("bins", "auto", column=name))
 
 # %% ../nbs/00_data.ipynb #87daa9a9
 @dataclass
@@ -388,13 +397,13 @@ class _Column:
     changes: tuple[str, ...] = ()  # What the user should know of
 
 # %% ../nbs/00_data.ipynb #0d265b4a
-def _encode(cells: pd.Series, name: str) -> _Column:
-    "Codes and ordered labels of one column, by the rules above."
+def _encode(cells: pd.Series, name: str, decimals: bool = False) -> _Column:
+    "Codes and ordered labels of one column, by the rules above; may numbers have a fraction?"
     if isinstance(cells.dtype, pd.CategoricalDtype):
         labels = cells.cat.categories.tolist()
         return _Column(name, cells.cat.codes.to_numpy(), labels, declared=True)
     codes, found = _factorize(cells, name)
-    found, whole = _check_kinds(found, name)
+    found, whole = _check_kinds(found, name, decimals)
     labels = _in_order(found, name)
     place = {label: k for k, label in enumerate(labels)}
     recode = np.array([place[label] for label in found] + [-1],
@@ -411,7 +420,7 @@ def _factorize(cells, name):
     except TypeError as error:
         raise WrongType("column `{name}` has cells that cannot be labels ({error}). "
                         "Turn them into text: `df[{name!r}].map(str)`.",
-                        name=name, error=error) from None
+                        name=name, error=error, best=Setting("drop", (name,))) from None
     found = [v.item() if isinstance(v, np.generic) and not isinstance(v, _DATES) else v
              for v in found.tolist()]
     mixed = cells.dtype == object and pd.api.types.infer_dtype(cells, skipna=True) not in _ONE_TYPE
@@ -431,17 +440,18 @@ def _short_between(low, high):
     return next(x for x in rounded if low < x <= high)
 
 # %% ../nbs/00_data.ipynb #1b821788
-def _quantile_cuts(values, weights, k, name):
-    "The `k - 1` cuts nearest to the quantiles of `values`."
+def _quantile_cuts(values, weights, k, name, about=False):
+    "The `k - 1` cuts nearest to the quantiles of `values`; `about`: fewer where ties forbid some."
     distinct, group = np.unique(values, return_inverse=True)
     below = np.cumsum(np.bincount(group, weights))
     targets = below[-1] * np.arange(1, k) / k if len(distinct) > 1 else []
     nearest = {int(np.argmin(np.abs(below[:-1] - target))) for target in targets}
-    if len(nearest) == k - 1:
+    if len(nearest) == k - 1 or about and nearest:
         return [_short_between(distinct[i], distinct[i + 1]) for i in sorted(nearest)]
     raise Problem("column `{name}` cannot be cut into {k} quantile bins: ties leave {left} of them "
                   "({n} distinct values). Ask for fewer, or give edges: {edges}.",
-                  name=name, k=k, left=len(nearest) + 1, n=len(distinct), edges=_edges_for(name))
+                  name=name, k=k, left=len(nearest) + 1, n=len(distinct), edges=_edges_for(name),
+                  best=Setting("bins", "auto", column=name))
 
 # %% ../nbs/00_data.ipynb #c699fa27
 def _check_edges(edges, name):
@@ -484,14 +494,15 @@ def _check_numbers(cells, name):
                     held=f" (it holds {held})" if held else "")
 
 # %% ../nbs/00_data.ipynb #2d937a40
-def _bin(cells: pd.Series, name: str, bins, weights) -> _Column:
-    "One numeric column cut into `bins`."
+def _bin(cells: pd.Series, name: str, bins, weights, about: bool = False) -> _Column:
+    "One numeric column cut into `bins`, or into about so many."
     _check_numbers(cells, name)
     values = pd.to_numeric(cells).to_numpy(dtype=float, na_value=np.nan)
     seen = cells.notna().to_numpy()
     if isinstance(bins, Integral) and not isinstance(bins, bool) and bins >= 2:
         weights = None if weights is None else weights[seen]
-        edges = np.array([-np.inf, *_quantile_cuts(values[seen], weights, int(bins), name), np.inf])
+        cuts = _quantile_cuts(values[seen], weights, int(bins), name, about)
+        edges = np.array([-np.inf, *cuts, np.inf])
     else: edges = _check_edges(bins, name)
     outside = values[seen & ~((values >= edges[0]) & (values <= edges[-1]))]
     if len(outside):
@@ -501,7 +512,37 @@ def _bin(cells: pd.Series, name: str, bins, weights) -> _Column:
                       value=_number(outside[0]))
     codes = np.minimum(np.searchsorted(edges, values, side="right") - 1, len(edges) - 2)
     codes = np.where(seen, codes, -1)
-    return _Column(name, codes, _interval_labels(edges), declared=True, changes=("binned",))
+    changes = ("cut",) if about else ("binned",)
+    return _Column(name, codes, _interval_labels(edges), declared=True, changes=changes)
+
+# %% ../nbs/00_data.ipynb #4d918a1d
+_FEW = 12  # Different numbers that a column may have and keep
+_ROW_NAME = re.compile(r"(^|.*[_. -])(id|uid|uuid|key|nr|no|num|number|row|index)", re.IGNORECASE)
+
+
+def _counts_rows(values, n, name):
+    "Do these distinct whole numbers only number the `n` rows?"
+    called = _ROW_NAME.fullmatch(name) or name.endswith(("ID", "Id"))
+    consecutive = len(values) == n and values.max() - values.min() == n - 1
+    return consecutive or bool(called) and len(values) > .9 * n
+
+# %% ../nbs/00_data.ipynb #840098e4
+def _keeps_values(values, n):
+    "Are these distinct numbers of `n` cells few enough to be states?"
+    whole, many = (values % 1 == 0).all(), len(values)
+    return many <= _FEW and (many < 10 or many <= .9 * n) and (whole or 2 * many <= n)
+
+# %% ../nbs/00_data.ipynb #58f79720
+def _own_bins(cells: pd.Series, name: str, rule: int | str) -> int | None:
+    "How many bins a column gets that nobody named; None if it stays as it is."
+    if isinstance(cells.dtype, pd.CategoricalDtype) or not _is_number(cells): return None
+    values = pd.to_numeric(pd.Series(cells.dropna().unique())).to_numpy(dtype=float)
+    n = int(cells.notna().sum())
+    if len(values) < 2 or not np.isfinite(values).all(): return None
+    if (values % 1 == 0).all() and len(values) >= 10 and _counts_rows(values, n, name): return None
+    if rule != "auto": return rule if len(values) > rule else None
+    if _keeps_values(values, n): return None
+    return 4 if n >= 200 else 3 if n >= 50 else 2
 
 # %% ../nbs/00_data.ipynb #b8c11f76
 def as_frame(
@@ -571,8 +612,8 @@ def _weights_column(frame, name):
     "The frame without the column of weights, and the weights."
     if name not in frame:
         raise Problem("no column is called `{name}`; {weights} must be one of {names}, or an "
-                      "array.", name=name, weights=Setting("weights"),
-                      names=listing(frame.columns, 10))
+                      "array.{close}", name=name, weights=Setting("weights"),
+                      names=listing(frame.columns, 10), close=did_you_mean([name], frame.columns))
     column, rest = frame[name], frame.drop(columns=name)
     if not _is_number(column):
         raise WrongType("the weights in column `{name}` must be numbers; got type `{kind}`.",
@@ -600,17 +641,18 @@ def _check_holes(counts, n, kept, missing):
     empty = list(counts.index[counts == n])
     if empty and n > 1:
         raise Problem("{columns} no values, only missing cells. {drop}.",
-                      columns=subject(empty), drop=_drop(empty))
+                      columns=subject(empty), drop=_drop(empty),
+                      best=Setting("drop", tuple(empty)))
     where = ", ".join(f"`{name}` ({count})" for name, count in counts.head(5).items())
     where += f" and {len(counts) - 5} more" * (len(counts) > 5)
     drop, state = Setting("missing", "drop"), Setting("missing", "state")
     if missing == "error":
         raise Problem("missing cells in {where}: None or NaN. Pass {drop} to leave out these rows, "
                       "or {state} to make missing a state of its own.",
-                      where=where, drop=drop, state=state)
+                      where=where, drop=drop, state=state, best=drop if 2 * kept > n else state)
     if kept: return
     raise Problem("every row has a missing cell ({where}), so {drop} leaves none. {columns}, or "
-                  "use {state}.", where=where, drop=drop, state=state,
+                  "use {state}.", where=where, drop=drop, state=state, best=state,
                   columns=Setting("drop", code="Drop columns", lead="Leave columns out with"))
 
 # %% ../nbs/00_data.ipynb #f0077e8c
@@ -624,7 +666,8 @@ def _missing_state(column):
     if MISSING in column.labels:
         raise Problem("column `{name}` has a state called `{label}` and missing cells too. Rename "
                       "that state, or use {drop}.",
-                      name=column.name, label=MISSING, drop=Setting("missing", "drop"))
+                      name=column.name, label=MISSING, drop=Setting("missing", "drop"),
+                      best=Setting("missing", "drop"))
     codes = np.where(holes, np.int64(len(column.labels)), column.codes)
     labels, changes = [*column.labels, MISSING], (*column.changes, "missing")
     return replace(column, codes=codes, labels=labels, changes=changes)
@@ -638,7 +681,8 @@ def _apply_unused(columns, unused, total):
     if odd and unused == "error":
         raise Problem("{columns} declared states that never occur. Pass {drop} to leave them out, "
                       "or {keep} to count them.", columns=subject(odd),
-                      drop=Setting("unused", "drop"), keep=Setting("unused", "keep"))
+                      drop=Setting("unused", "drop"), keep=Setting("unused", "keep"),
+                      best=Setting("unused", "drop"))
     if not odd or unused == "keep": return columns, []
     return [_only(c, u) for c, u in zip(columns, used)], odd
 
@@ -649,7 +693,8 @@ def _check_room(columns, unused, total):
     if not many or unused == "drop": return
     raise Problem("{columns} more states than the table has rows ({total:g}). Get more rows, merge "
                   "states, or pass {drop} to keep the states that occur.",
-                  columns=subject(many), total=total, drop=Setting("unused", "drop"))
+                  columns=subject(many), total=total, drop=Setting("unused", "drop"),
+                  best=Setting("unused", "drop"))
 
 # %% ../nbs/00_data.ipynb #f912f850
 def _only(column, used):
@@ -674,8 +719,9 @@ def check_choice(
 ) -> None:
     "Refuse a value that a setting does not know, and list those that it does."
     if isinstance(value, str) and value in known: return
-    raise Problem("{setting} must be one of {known}; got {value!r}.",
-                  setting=Setting(name), known=listing(known, limit=len(list(known))), value=value)
+    raise Problem("{setting} must be one of {known}; got {value!r}.{close}",
+                  setting=Setting(name), known=listing(known, limit=len(list(known))), value=value,
+                  close=did_you_mean([value], known))
 
 # %% ../nbs/00_data.ipynb #d936eb91
 def _check_identifiers(columns, total):
@@ -686,7 +732,8 @@ def _check_identifiers(columns, total):
                   "or pass {keep}.",
                   columns=subject(odd, "looks like an identifier", "look like identifiers"),
                   drop=_drop(odd), what="it if it holds" if len(odd) == 1 else "what holds",
-                  bins=Setting("bins", 4, column=odd[0]), keep=Setting("identifiers", "keep"))
+                  bins=Setting("bins", 4, column=odd[0]), keep=Setting("identifiers", "keep"),
+                  best=Setting("drop", tuple(odd)))
 
 # %% ../nbs/00_data.ipynb #1efa0550
 def _cautions(columns, total):
@@ -721,6 +768,13 @@ def _alike(labels):
         if key in seen: return seen[key], label
         seen[key] = label
 
+# %% ../nbs/00_data.ipynb #9117c20a
+def _sizes(columns, kind, limit=8):
+    "Columns that were changed in some way, with their numbers of states."
+    sizes = [f"`{c.name}` ({len(c.labels)})" for c in columns if kind in c.changes]
+    more = f" and {len(sizes) - limit} more" if len(sizes) > limit else ""
+    return ", ".join(sizes[:limit]) + more
+
 # %% ../nbs/00_data.ipynb #a239eabe
 def _notes(columns, n_dropped, n_zero, odd):
     "What was changed, in words."
@@ -731,8 +785,12 @@ def _notes(columns, n_dropped, n_zero, odd):
             ("missing cells are a state in {what}", listing(changed["missing"])),
             ("whole floats read as integers in {what}", listing(changed["whole"])),
             ("binned {what}", listing(changed["binned"])),
+            ("numbers of many values cut into bins of about equal size: {what}; see {bins}",
+             _sizes(columns, "cut")),
             ("declared states that never occur left out in {what}", listing(odd))]
-    return [Phrase(text, what=what) for text, what in said if what]
+    bins = {"bins": Setting("bins")}
+    return [Phrase(text, what=what, **(bins if "{bins}" in text else {}))
+            for text, what in said if what]
 
 # %% ../nbs/00_data.ipynb #c82a92ce
 def _side_by_side(columns):
@@ -742,19 +800,39 @@ def _side_by_side(columns):
     for j, column in enumerate(columns): codes[:, j] = column.codes
     return codes
 
+# %% ../nbs/00_data.ipynb #1486024f
+def _bins_by_name(bins) -> Mapping:
+    "Bins as a mapping in which `...` stands for the columns that are not named."
+    if bins is None: return {}
+    if isinstance(bins, Mapping): return bins
+    whole = isinstance(bins, Integral) and not isinstance(bins, bool) and bins >= 2
+    if whole or isinstance(bins, str) and bins == "auto": return {...: bins}
+    raise WrongType("{bins} must be 'auto', a number of bins, at least 2, or map column names to "
+                    "bins, e.g. `{{'age': 4}}`; got {got!r}.", bins=Setting("bins"), got=bins)
+
+# %% ../nbs/00_data.ipynb #bf24997a
+def _encode_one(cells: pd.Series, name: str, weights, bins: Mapping) -> _Column:
+    "One column as codes, by the bins that are named for it or by those of the others."
+    wish = bins.get(name)
+    if isinstance(wish, str) and wish == "keep": return _encode(cells, name, decimals=True)
+    if wish is not None and not (isinstance(wish, str) and wish == "auto"):
+        return _bin(cells, name, wish, weights)
+    rule = wish or bins.get(...)
+    if rule is None: return _encode(cells, name)
+    k = _own_bins(cells, name, rule)
+    if k is None: return _encode(cells, name, decimals=True)
+    return _bin(cells, name, k, weights, about=True)
+
 # %% ../nbs/00_data.ipynb #93d4f7e9
 def _encode_all(frame, weights, bins):
-    "Every column as codes, binned where that is asked for."
-    if not isinstance(bins, Mapping):
-        raise WrongType("{bins} must map column names to bins, e.g. `{{'age': 4}}`; got {got!r}.",
-                        bins=Setting("bins"), got=bins)
-    unknown = [name for name in bins if name not in frame]
+    "Every column as codes, binned where that is asked for; all that is wrong in one error."
+    unknown = [name for name in bins if name is not ... and name not in frame]
     if unknown:
-        raise Problem("{bins} names {unknown}, which is no column; the table has {names}.",
+        raise Problem("{bins} names {unknown}, which is no column; the table has {names}.{close}",
                       bins=Setting("bins"), unknown=listing(unknown),
-                      names=listing(frame.columns, 10))
-    return [_bin(frame[name], name, bins[name], weights) if name in bins
-            else _encode(frame[name], name) for name in frame]
+                      names=listing(frame.columns, 10),
+                      close=did_you_mean(unknown, frame.columns))
+    return gather(partial(_encode_one, frame[name], name, weights, bins) for name in frame)
 
 # %% ../nbs/00_data.ipynb #2d8cbf11
 def as_table(
@@ -763,7 +841,7 @@ def as_table(
     names: Sequence[str] | None = None,  # Column names of an array; `x0`, `x1`, … if not given
     weights: str | np.ndarray | None = None,  # How often each row was seen: a column or an array
     missing: Literal["error", "drop", "state"] = "error",  # What to do with missing cells
-    bins: Mapping[str, int | Sequence[float]] | None = None,  # Column -> how many bins, or edges
+    bins: Mapping | int | Literal["auto"] | None = None,  # Column -> number or edges; or for all
     unused: Literal["warn", "drop", "error", "keep"] = "warn",  # Declared states that never occur
     identifiers: Literal["error", "keep"] = "error",  # Columns whose values are nearly all distinct
 ) -> Table:  # Checked and encoded
@@ -782,7 +860,7 @@ def _encoded(frame, weights, bins, missing, unused, identifiers):
     "The table of a frame, step by step."
     frame, weights, n_zero = _split_weights(frame, weights)
     frame, weights, n_dropped = _apply_missing(frame, weights, missing)
-    columns = _encode_all(frame, weights, {} if bins is None else bins)
+    columns = _encode_all(frame, weights, _bins_by_name(bins))
     columns = [_missing_state(column) for column in columns]
     total = len(frame) if weights is None else max(len(frame), weights.sum())
     columns, odd = _apply_unused(columns, unused, total)
@@ -792,7 +870,8 @@ def _encoded(frame, weights, bins, missing, unused, identifiers):
                columns=subject(odd), unused=Setting("unused"))
     schema = Schema([c.name for c in columns], [c.labels for c in columns])
     notes = (*_notes(columns, n_dropped, n_zero, odd), *_cautions(columns, total))
-    return Table(schema, _side_by_side(columns), weights, notes, n_dropped)
+    binned = tuple(c.name for c in columns if {"binned", "cut"} & set(c.changes))
+    return Table(schema, _side_by_side(columns), weights, notes, n_dropped, binned)
 
 # %% ../nbs/00_data.ipynb #2de05765
 def _check_columns(columns, n, total, identifiers):

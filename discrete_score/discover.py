@@ -191,7 +191,7 @@ class DiscreteScore(Fitted, BaseEstimator):
         *,
         network=None,  # The true network, for `estimator="exact"`
         missing: str = "error",  # Missing cells: "error", "drop" (rows) or "state" (of their own)
-        bins: Mapping | None = None,  # Numeric columns to bin: number of quantile bins, or edges
+        bins: Mapping | int | str | None = "auto",  # Of numeric columns: a number or edges for each
         unused: str = "warn",  # Declared states that never occur: "warn", "drop", "error", "keep"
         identifiers: str = "error",  # Columns that look like identifiers: "error" or "keep"
         seed: int = 0,  # Breaks ties
@@ -200,10 +200,15 @@ class DiscreteScore(Fitted, BaseEstimator):
         self.knowledge, self.network, self.seed = knowledge, network, seed
         self.missing, self.bins, self.unused, self.identifiers = missing, bins, unused, identifiers
 
-    _repr_html_ = None  # Notebooks show `_repr_markdown_`, not scikit-learn's box of parameters
-    _repr_markdown_, plot, report = View("words"), View("figures"), View("report")
+    _repr_html_ = None  # Notebooks show the result, not scikit-learn's box of parameters
+    _repr_markdown_, __str__ = View("words"), View("words")
+    plot, report = View("figures"), View("report")
+    view, _repr_page_ = View("report"), View("report")
+    effect = View("effects")
+
     def _repr_mimebundle_(self, **kwargs):
-        return {"text/plain": repr(self), "text/markdown": self._repr_markdown_()}
+        shown = {"text/plain": str(self), "text/markdown": self._repr_markdown_()}
+        return shown | ({"text/html": self._repr_page_()} if hasattr(self, "result_") else {})
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -20,7 +20,7 @@ from .baselines import BASELINES
 from .data import Table
 from .discover import DiscreteScore
 from .figures import plot_dag, plot_in_degrees, plot_order, plot_step, plot_two_orders
-from .files import Reading
+from .files import Reading, read_bins
 from .graphs import consistent_extension, topological_order
 from .guide import EvidenceGuide
 from .networks import load_network, network_names
@@ -300,27 +300,13 @@ def _value(part: Field, text):
     "What was typed into a field of settings; its default if nothing was."
     if not isinstance(text, str) or not text.strip(): return text or part.default
     how = part.metadata["metavar"]
-    if how == "COLUMN=N": return _read_bins(text)
+    if how == "COLUMN=N": return read_bins(text.split(";"))
     if how in ("A,B,...", "TEXT"): return tuple(cell.strip() for cell in text.split(","))
     if how != "N": return text
     if not text.strip().isdecimal():
         raise Problem("{field} takes a whole number; got {text!r}.",
                       field=Setting(part.name), text=text)
     return int(text)
-
-# %% ../nbs/44_explorer.ipynb #df1c88ff
-def _read_bins(text: str) -> dict[str, int | list[float]]:
-    "Read `age=4; income=0,10,20`."
-    found = {}
-    for part in filter(None, (part.strip() for part in text.split(";"))):
-        name, sign, value = part.rpartition("=")
-        try: numbers = [float(v) for v in value.split(",")]
-        except ValueError: numbers = []
-        if not sign or not numbers:
-            raise Problem("cannot read {part!r} in {bins}; write COLUMN=NUMBER or "
-                          "COLUMN=EDGE,EDGE,...", part=part, bins=Setting("bins"))
-        found[name.strip()] = int(numbers[0]) if len(numbers) == 1 else numbers
-    return found
 
 # %% ../nbs/44_explorer.ipynb #341ac7fc
 _FILE = "a file"

@@ -23,6 +23,7 @@ from .dag import DagResult
 from .discover import DiscreteScore
 from .graphs import check_dag, check_order, check_pdag, topological_order
 from .measures import as_measure
+from .words import strength
 
 # %% ../nbs/41_figures.ipynb #ca84ec40
 PALETTE = MappingProxyType({
@@ -36,6 +37,7 @@ def _matplotlib():
     import matplotlib
     import matplotlib.patheffects
     import matplotlib.pyplot
+    import matplotlib.textpath
     return matplotlib
 
 # %% ../nbs/41_figures.ipynb #805ef8cc
@@ -325,10 +327,10 @@ def _rows(near: np.ndarray, order: np.ndarray) -> np.ndarray:
     return level
 
 # %% ../nbs/41_figures.ipynb #24c8577b
-def _settle(level: np.ndarray, links: np.ndarray, d: int, sweeps: int) -> np.ndarray:
+def _settle(level: np.ndarray, links: np.ndarray, room: np.ndarray, sweeps: int) -> np.ndarray:
     "Places from left to right: near what is linked, and a little towards the middle."
     rows = [np.flatnonzero(level == k) for k in range(int(level.max(initial=0)) + 1)]
-    n, half = len(level), np.where(np.arange(len(level)) < d, .5, .16)
+    n, half = len(level), np.append(room, np.full(len(level) - len(room), .16))
     x, up, down = np.zeros(n), np.zeros((n, n)), np.zeros((n, n))
     up[links[:, 1], links[:, 0]] = down[links[:, 0], links[:, 1]] = 1
     for row in rows: x[row] = _apart(np.zeros(len(row)), half[row])
@@ -362,6 +364,7 @@ def order_layout(
     graph: np.ndarray,  # DAG or PDAG
     order: np.ndarray,  # Node indices, roots first
     *,
+    room: np.ndarray | None = None,  # What every node needs on either side, `[d]`; .5 if None
     sweeps: int = 24,  # How often to move nodes towards their neighbours
 ) -> Layout:
     "Lay `graph` out in rows that are pieces of `order`."
@@ -372,7 +375,8 @@ def order_layout(
         passing = list(range(len(level), len(level) + len(passed)))
         level, routes[int(i), int(j)] = np.append(level, passed), passing
         links += list(zip([i, *passing], [*passing, j]))
-    x = _settle(level, np.array(links, dtype=int).reshape(-1, 2), d, sweeps)
+    room = np.full(d, .5) if room is None else np.asarray(room, dtype=float)
+    x = _settle(level, np.array(links, dtype=int).reshape(-1, 2), room, sweeps)
     at = np.column_stack([x - x[:d].mean(), level])
     return Layout(at[:d], MappingProxyType({pair: at[k] for pair, k in routes.items()}))
 
@@ -413,16 +417,37 @@ def _graph_arguments(dag, names, order, truth):
     if order is None: order = topological_order(dag & ~dag.T if truth is None else truth)
     return dag, check_order(order, len(dag), names), truth
 
+# %% ../nbs/41_figures.ipynb #79a24336
+def _boxes(names: Sequence, size: float) -> np.ndarray:  # `[d, 2]`, in points
+    "Half the width and height of the box around every name."
+    mpl = _matplotlib()
+    font, measure = mpl.font_manager.FontProperties(size=size), mpl.textpath.text_to_path
+    plain = [name.replace(r"\$", "$") for name in names]
+    width = [measure.get_text_width_height_descent(name, font, False)[0] for name in plain]
+    return np.column_stack([np.array(width) / 2 + .55 * size, np.full(len(plain), size)])
+
 # %% ../nbs/41_figures.ipynb #f1f5717d
-def _canvas(ax, layout: Layout, title: str):
+_FLAT, _INCH = np.array([1, -.8]), .8  # A row below another; inches of a unit of the layout
+
+
+def _canvas(ax, layout: Layout, title: str, side: float):
     "Axes that hold a layout, and the places of its nodes on them."
-    at, x = layout.places * [1, -.62], np.vstack([layout.places, *layout.routes.values()])[:, 0]
+    at, x = layout.places * _FLAT, np.vstack([layout.places, *layout.routes.values()])[:, 0]
     y = at[:, 1]
-    ax = _axes(ax, max(5, .8 * np.ptp(x) + 1), max(3, .8 * np.ptp(y) + 1))
+    width, height = _INCH * (np.ptp(x) + 2 * side) + .3, _INCH * np.ptp(y) + 1.3
+    ax = _axes(ax, max(4, width), max(2, height))
     ax.set(xticks=[], yticks=[], title=title, aspect="equal")
-    ax.set(xlim=(x.min() - .5, x.max() + .5), ylim=(y.min() - .35, y.max() + .25))
+    ax.set(xlim=(x.min() - side, x.max() + side), ylim=(y.min() - .3, y.max() + .3))
     ax.spines[:].set_visible(False)
     return ax, at
+
+# %% ../nbs/41_figures.ipynb #919c0a7f
+def _zoom(ax) -> float:
+    "How much smaller than usual a unit of the layout is on these axes; at most 1."
+    box = ax.get_window_extent()
+    width, height = abs(np.ptp(ax.get_xlim())), abs(np.ptp(ax.get_ylim()))
+    unit = min(box.width / width, box.height / height) / ax.figure.dpi
+    return float(np.clip(unit / _INCH, .5, 1))
 
 # %% ../nbs/41_figures.ipynb #9b259f60
 def _share(dag, confidence, i, j, kind) -> float:
@@ -439,51 +464,59 @@ def _by_position(marks, names) -> dict:
 
 # %% ../nbs/41_figures.ipynb #6e778bca
 def _curve(layout, i, j):
-    "Points of a smooth line from node i to node j, both ends a little short."
-    a, b = layout.places[[i, j]] * [1, -.62]
+    "Points of a smooth line from the middle of node i to that of node j."
+    a, b = layout.places[[i, j]] * _FLAT
     corners = np.vstack([a, _between(layout, i, j), b])
     middles = (corners[1:-2] + corners[2:-1]) / 2 if len(corners) > 3 else np.empty((0, 2))
-    ends, t, line = np.vstack([a, middles, b]), np.linspace(0, 1, 40)[:, None], []
+    ends, t, line = np.vstack([a, middles, b]), np.linspace(0, 1, 30)[:, None], []
     for k in range(len(ends) - 1):
         bend = corners[k + 1] if len(corners) > 2 else (a + b) / 2
         line.append((1 - t)**2 * ends[k] + 2 * t * (1 - t) * bend + t**2 * ends[k + 1])
-    line = np.vstack(line)
-    return line[(np.hypot(*(line - a).T) > .09) & (np.hypot(*(line - b).T) > .09)]
+    return np.vstack(line)
 
 # %% ../nbs/41_figures.ipynb #98a8354b
 def _between(layout, i, j) -> np.ndarray:
     "The points that an edge passes; a bend beside the straight line if the layout has none."
-    if (i, j) in layout.routes: return layout.routes[i, j] * [1, -.62]
-    if (j, i) in layout.routes: return layout.routes[j, i][::-1] * [1, -.62]
-    a, b = layout.places[[i, j]] * [1, -.62]
+    if (i, j) in layout.routes: return layout.routes[i, j] * _FLAT
+    if (j, i) in layout.routes: return layout.routes[j, i][::-1] * _FLAT
+    a, b = layout.places[[i, j]] * _FLAT
     aside = np.array([b[1] - a[1], a[0] - b[0]])
     return np.array([(a + b) / 2 + .3 * aside / max(np.hypot(*(b - a))**.5, .3)])
 
 # %% ../nbs/41_figures.ipynb #87d123cd
-def _draw_edge(ax, line, kind, *, tip, width, small):
-    "One edge, with the marker of its kind in the middle."
+class _Between:
+    "The part of a line that lies outside the boxes at its ends, when it is drawn."
+    def __init__(self, ax, line, boxes): self.ax, self.line, self.boxes = ax, line, boxes
+
+    def __call__(self, *ends, **options):
+        line = self.ax.transData.transform(self.line)
+        size = (self.boxes + 1.5) * self.ax.figure.dpi / 72
+        inside = lambda at, half: (np.abs(line - at) <= half).all(1)
+        out = ~(inside(line[0], size[0]) | inside(line[-1], size[1]))
+        shown = line[out] if out.sum() > 1 else line[[0, -1]]
+        return _matplotlib().path.Path(shown)
+
+# %% ../nbs/41_figures.ipynb #d4eae2d6
+def _draw_edge(ax, line, kind, *, tip, width, small, boxes):
+    "One edge from box to box, with the marker of its kind in the middle."
     mpl, (colour, style, marker) = _matplotlib(), EDGE_STYLES[kind]
     colour, front = PALETTE[colour], 1 if kind == "missing" else 2
-    ax.plot(*line.T, color=colour, linestyle=style, linewidth=width, zorder=front)
-    if tip:
-        end = mpl.path.Path(line[[-min(4, len(line)), -1]])
-        look = dict(linewidth=width, color=colour, zorder=front)
-        ax.add_patch(mpl.patches.FancyArrowPatch(path=end, arrowstyle="-|>",
-                                                 mutation_scale=7 if small else 10, **look))
+    look = dict(linewidth=width, color=colour, zorder=front, linestyle=style, shrinkA=0, shrinkB=0)
+    size = (5 if small else 7) + 2 * width
+    ax.add_patch(mpl.patches.FancyArrowPatch(
+        line[0], line[-1], arrowstyle="-|>" if tip else "-", mutation_scale=size,
+        connectionstyle=_Between(ax, line, boxes), joinstyle="miter", **look))
     if marker:
         ax.plot(*line[len(line) // 2], marker, color="white", markeredgecolor=colour,
                 markersize=4 if small else 5.5, zorder=3, linestyle="none")
 
 # %% ../nbs/41_figures.ipynb #2703c07a
-def _draw_nodes(ax, at, names, small):
-    "Dots with their names below."
-    ax.plot(*at.T, "o", color="white", markeredgecolor="black", markersize=4 if small else 6,
-            zorder=4, linestyle="none")
-    halo = _matplotlib().patheffects.withStroke(linewidth=2, foreground="white")
+def _draw_nodes(ax, at, names, size):
+    "Names in boxes."
+    box = dict(boxstyle="round,pad=.4,rounding_size=.5", facecolor="#f4f6f8", edgecolor="#555555",
+               linewidth=.7)
     for place, name in zip(at, names):
-        ax.annotate(name, place, xytext=(0, -4 if small else -5), textcoords="offset points",
-                    ha="center", va="top", fontsize=6 if small else 7.5, zorder=5,
-                    path_effects=[halo])
+        ax.text(*place, name, ha="center", va="center", fontsize=size, zorder=5, bbox=box)
 
 # %% ../nbs/41_figures.ipynb #80131d3a
 def _edge_legend(ax, kinds):
@@ -505,7 +538,7 @@ def plot_dag(
     order: Sequence | None = None,  # Names or indices, roots first; of the truth or `dag` if None
     truth: np.ndarray | None = None,  # True DAG: edges are right, reversed, extra, missing or open
     marks: Mapping | None = None,  # (tail, head) -> mark, by names or else by positions
-    confidence: np.ndarray | None = None,  # Share of every edge, `[d, d]`, drawn as width
+    confidence: np.ndarray | None = None,  # Of every edge, 0 to 1, `[d, d]`, drawn as width
     layout: Layout | None = None,  # Where the nodes are; from `order` if None
     title: str = "",  # Above the picture
     legend: bool = True,  # Explain the kinds of edges, with their numbers, if there are several?
@@ -513,16 +546,31 @@ def plot_dag(
 ):  # The axes
     "Draw a graph from top to bottom along an order; open edges have no arrowhead."
     dag, order, truth = _graph_arguments(dag, names, order, truth)
-    if layout is None: layout = order_layout(dag if truth is None else dag | truth, order)
-    ax, at = _canvas(ax, layout, title)
-    kinds, small = edge_kinds(dag, truth, _by_position(marks, names)), len(dag) > 25
+    small, texts = len(dag) > 25, _short(range(len(dag)) if names is None else names, 20)
+    size = 7 if small else 8
+    room = (_boxes(texts, size)[:, 0] + 6) / (72 * _INCH)
+    whole = dag if truth is None else dag | truth
+    if layout is None: layout = order_layout(whole, order, room=room)
+    ax, at = _canvas(ax, layout, title, side=room.max(initial=.5))
+    size *= _zoom(ax)
+    boxes, kinds = _boxes(texts, size), edge_kinds(dag, truth, _by_position(marks, names))
     for i, j, kind in kinds:
-        width = (.8 if small else 1) * (.3 + 2 * _share(dag, confidence, i, j, kind))
+        width = (.8 if small else 1) * (.5 + 2 * _share(dag, confidence, i, j, kind))
         tip = kind not in ("undirected", "open") and not (dag[i, j] and dag[j, i])
-        _draw_edge(ax, _curve(layout, i, j), kind, tip=tip, width=width, small=small)
-    _draw_nodes(ax, at, _short(range(len(dag)) if names is None else names, 16), small)
+        _draw_edge(ax, _curve(layout, i, j), kind, tip=tip, width=width, small=small,
+                   boxes=boxes[[i, j]])
+    _draw_nodes(ax, at, texts, size)
     if legend and kinds and (truth is not None or marks): _edge_legend(ax, [k for *_, k in kinds])
     return ax
+
+# %% ../nbs/41_figures.ipynb #fd711dfd
+def _strengths(graph: DagResult) -> np.ndarray | None:
+    "How strongly the ends of every edge go together, `[d, d]`; None if the rows are not known."
+    if graph.table is None or tuple(graph.table.names) != tuple(graph.names): return None
+    found = np.zeros(graph.dag.shape)
+    for i, j in np.argwhere(graph.dag):
+        found[i, j] = strength(graph.table, graph.names[i], graph.names[j])
+    return found
 
 # %% ../nbs/41_figures.ipynb #27cf1654
 @patch
@@ -532,8 +580,9 @@ def plot(
     ax=None,  # Axes to draw on; a new figure if None
     **kwargs,  # Of `plot_dag`
 ):  # The axes
-    "Draw the network along its order, by marks; arrows are as wide as they are steady."
-    options = {"order": self.order, "truth": truth, "confidence": self.confidence, "ax": ax}
+    "Draw the network along its order, by marks; wide edges are steady or strong."
+    sure = _strengths(self) if self.confidence is None else self.confidence
+    options = {"order": self.order, "truth": truth, "confidence": sure, "ax": ax}
     return plot_dag(self.pdag(), self.names, marks=self.marks, **options | kwargs)
 
 # %% ../nbs/41_figures.ipynb #2f757124

@@ -19,7 +19,8 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from .base import Advice, Problem, Registry, Setting, WrongType, patch
+from .base import (Advice, Problem, Registry, Setting, WrongType, did_you_mean,
+                                 patch)
 
 # %% ../nbs/04_measures.ipynb #82c9a1dc
 def _partial_sums(p, width):
@@ -399,8 +400,9 @@ def _parametrised(name, text):
 def _unknown(name):
     "The error for a name that is not registered."
     return Problem("unknown measure `{name}`; choose one of {known} as {measure}, "
-                   "or pass a function", name=name, known=", ".join(f"`{k}`" for k in MEASURES),
-                   measure=Setting("measure"))
+                   "or pass a function.{close}", name=name, measure=Setting("measure"),
+                   known=", ".join(f"`{k}`" for k in MEASURES),
+                   close=did_you_mean([name], MEASURES))
 
 # %% ../nbs/04_measures.ipynb #ae63413e
 def as_measure(

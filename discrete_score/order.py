@@ -14,7 +14,8 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 from joblib import delayed
-from .base import Problem, Setting, WrongType, in_processes, option, patch
+from .base import (Problem, Setting, WrongType, did_you_mean, in_processes, option,
+                                 patch)
 from .data import Table
 from .counts import name_hashes
 from .graphs import check_dag, reachable
@@ -61,7 +62,8 @@ def as_knowledge(
         found = [key for key in knowledge if key not in keys]
         if not found: return Knowledge(**knowledge)
     raise Problem("{knowledge} must be a `Knowledge` or a dict with some of the keys {keys}; "
-                  "got {found}.", knowledge=Setting("knowledge"), keys=keys, found=found)
+                  "got {found}.{close}", knowledge=Setting("knowledge"), keys=keys, found=found,
+                  close=did_you_mean(found if isinstance(found, list) else [], keys))
 
 # %% ../nbs/20_order.ipynb #2c18ba9f
 def _pairs(knowledge: Knowledge, names: Sequence[str]) -> set[tuple[str, str]]:
@@ -79,8 +81,9 @@ def _check_names(knowledge: Knowledge, names: Sequence[str]) -> None:
     unknown = sorted({str(name) for group in groups for name in group if name not in names})
     if unknown:
         raise Problem("{knowledge} names columns that the table does not have: {unknown}; it has "
-                      "{names}.", knowledge=Setting("knowledge"), unknown=", ".join(unknown),
-                      names=", ".join(map(str, names[:10])))
+                      "{names}.{close}", knowledge=Setting("knowledge"),
+                      unknown=", ".join(unknown), names=", ".join(map(str, names[:10])),
+                      close=did_you_mean(unknown, names))
 
 # %% ../nbs/20_order.ipynb #ff9fb53b
 def _check_shape(knowledge: Knowledge) -> None:

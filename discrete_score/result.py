@@ -186,8 +186,7 @@ def make_result(
         known = as_knowledge(settings.get("knowledge")).relation(table.names)
         told = _with_witnesses(explain(search, guide, agreed), testimony)
         rest = _with_stated(known, before)
-        cut = plain(settings.get("bins") or {})
-        edges = mark_edges(told, rest, table.names, agreed.deserves_vote, binned=cut)
+        edges = mark_edges(told, rest, table.names, agreed.deserves_vote, binned=table.binned)
     return Result(search=replace(search, seed=int(search.seed)), schema=table.schema,
                   n_rows=table.total, fingerprint=fingerprint(table),
                   notes=tuple(map(_note, (*table.notes, *notes))), settings=settings,
@@ -306,7 +305,8 @@ def pack_rows(
         if array is not None and packed[name] is None:
             return {"left_out": f"they need more than {limit:,.0f} bytes"}
         free -= 0 if array is None else len(packed[name]["packed"])
-    return packed | {"dropped": table.n_dropped, "notes": len(table.notes)}
+    binned = {"binned": table.binned} if table.binned else {}
+    return packed | {"dropped": table.n_dropped, "notes": len(table.notes), **binned}
 
 # %% ../nbs/32_result.ipynb #e5b47c78
 def unpack_rows(
@@ -323,7 +323,9 @@ def unpack_rows(
     if not 0 <= own <= len(notes) or dropped < 0:
         raise ValueError("notes or dropped rows do not add up")
     weights = None if weights is None else _unpacked(weights)
-    return Table(schema, codes, weights, tuple(notes[:own]), dropped)
+    binned = tuple(content.get("binned", ()))
+    if not set(binned) <= set(schema.names): raise ValueError("binned columns are not there")
+    return Table(schema, codes, weights, tuple(notes[:own]), dropped, binned)
 
 # %% ../nbs/32_result.ipynb #14246399
 def _plain_note(note: Phrase) -> str | dict: return note.plain() if note.slots else str(note)

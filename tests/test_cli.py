@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -124,9 +125,9 @@ GOOD = "a,b\n" + "x,u\ny,v\n" * 5
 
 @pytest.mark.parametrize("text, options, says", [
     ("a,b\n" + "x,u\ny,u\n" * 5, (), "`b`"),
-    ("a,b\n" + "x,1.5\ny,2.25\n" * 5, (), "`b`"),
+    ("a,b\n" + "x,1.5\ny,2.25\n" * 5, ("--bins", "none"), "`b`"),
     ("a,b\nx,u\ny\n", (), "2"),
-    ("a;b\n" + "x;u\ny;v\n" * 5, (), "column"),
+    ("a;b\n" + "x;u\ny;v\n" * 5, ("--sep", ","), "column"),
     ("", (), "empty"),
     ("a,b\n" + "x,\ny,v\n" * 5, (), "`b`"),
     (GOOD, ("--measure", "nonsense"), "nonsense"),
@@ -135,12 +136,16 @@ GOOD = "a,b\n" + "x,u\ny,v\n" * 5
     (GOOD, ("--epochs", "3"), "--estimator diffusion"),
     (GOOD, ("--before", "a", "z"), "z"),
 ])
-def test_bad_input_exits_2_with_one_line(tmp_path, text, options, says):
+def test_bad_input_exits_2_with_one_line_and_what_works(tmp_path, text, options, says):
     (tmp_path / "bad.csv").write_text(text)
     done = run("order", tmp_path / "bad.csv", *options)
     assert done.returncode == 2 and done.stdout == ""
-    assert done.stderr.startswith("discrete-score: ") and done.stderr.count("\n") == 1
-    assert says in done.stderr
+    first, *rest = done.stderr.splitlines()
+    assert first.startswith("discrete-score: ") and says in first
+    if not rest: return
+    works, = rest
+    assert works.startswith("This works: discrete-score order ")
+    assert run(*shlex.split(works.removeprefix("This works: "))[1:]).returncode == 0
 
 
 def test_missing_file_and_foreign_result(files):
@@ -228,20 +233,19 @@ def test_demo_and_check_prior(tmp_path):
 
 
 def test_the_advice_can_be_followed(tmp_path):
-    "An identifier, a missing cell and a number: each refusal names an option that helps."
-    cells = lambda k: ("" if k == 3 else k % 3, 20 + k % 40 + .5, "yes" if k % 2 else "no")
-    rows = [",".join(map(str, (f"c{k}", *cells(k)))) for k in range(200)]
-    (tmp_path / "people.csv").write_text("\n".join(["id,visits,age,loan", *rows]))
-    options = []
-    steps = [("--missing drop", ["--missing", "drop"]), ("--bins 'age=4'", ["--bins", "age=4"]),
-             ("--drop", ["--drop", "id"])]
-    for hint, more in steps:
-        done = run("order", tmp_path / "people.csv", *options)
-        assert done.returncode == 2 and hint in done.stderr, done.stderr
-        options += more
-    done = run("order", tmp_path / "people.csv", *options)
+    "An identifier, a missing cell and a date: one message, and its last line works."
+    cells = lambda k: ("" if k == 3 else k % 3, 20 + k % 40 + .5, f"2024-05-{k % 28 + 1:02}")
+    rows = [",".join(map(str, (f"c{k}", *cells(k), k % 2))) for k in range(210)]
+    (tmp_path / "people.csv").write_text("\n".join(["id,visits,age,day,loan", *rows]))
+    done = run("order", tmp_path / "people.csv")
+    said = done.stderr.splitlines()
+    assert done.returncode == 2 and said[0] == "discrete-score: 3 problems" and len(said) == 5
+    for line, hint in zip(said[1:], ("--drop 'day'", "--missing drop", "--drop 'id'")):
+        assert hint in line
+    command = shlex.split(said[-1].removeprefix("This works: "))
+    done = run(*command[1:])
     assert done.returncode == 0 and "place  column" in done.stdout
-    assert "note:" in done.stderr
+    assert "cut into bins of about equal size: `age` (4); see --bins" in done.stderr
 
 
 def test_resuming_on_another_table_is_refused(files, tmp_path):
@@ -321,8 +325,8 @@ def test_noise_is_said_to_be_noise(tmp_path):
 
 
 @pytest.mark.parametrize("content, says", [
-    ("a;b\n" + "x;1,5\ny;2,5\n" * 20, "--sep ';'"),
-    ("a\tb\n" + "x\tu\ny\tv\n" * 20, "--sep tab"),
+    ("a;b\n" + "x;1,5\ny;2,5\n" * 20, "read with --sep ';'"),
+    ("a\tb\n" + "x\tu\ny\tv\n" * 20, "read with --sep tab"),
     ("a,b\n" + "x,2024-05-01\ny,2024-05-02\n" * 20, "column `b` holds dates"),
     ("a,b,c\n" + "x,u,\ny,v,\n" * 20, "--drop 'c'"),
     ("a,b\n" + "x,NA\ny,v\nx,u\n" * 20, "--na 'NA'"),
@@ -332,6 +336,54 @@ def test_files_as_people_have_them(tmp_path, content, says):
     (tmp_path / "data.csv").write_text(content)
     done = run("order", tmp_path / "data.csv")
     assert says in done.stderr and "`na=" not in done.stderr and "Traceback" not in done.stderr
+
+
+CLINIC = "id,day,cough,weight\n" + "".join(
+    f"p{k},2024-05-{k % 28 + 1:02},{['yes', 'no', ''][k % 3]},{50 + k % 41}.5\n"
+    for k in range(120))
+
+
+@contextlib.contextmanager
+def terminal(typed, monkeypatch):
+    "A terminal at which somebody has typed."
+    ours, theirs = os.openpty()
+    os.write(ours, typed.encode())
+    with os.fdopen(theirs) as screen, monkeypatch.context() as patched:
+        patched.setattr(sys, "stdin", screen)
+        yield
+    os.close(ours)
+
+
+@pytest.mark.parametrize("typed, options", [
+    ("\n2\n7\n\n0,60,80,200\n", "--drop 'day,id' --missing state --bins 'weight=0,60,80,200'"),
+    ("2\n\n1\n4\n", "--text 'day' --drop 'id' --missing drop --bins 'weight=5'"),
+    ("!\n", "--drop 'day,id' --missing drop")])
+def test_questions_in_a_terminal(tmp_path, monkeypatch, typed, options):
+    "Enter takes what is advised; the command that is printed gives the same without questions."
+    path = tmp_path / "clinic.csv"
+    path.write_text(CLINIC)
+    with terminal(typed, monkeypatch): done = run("order", path, "--ask", "--guide", "none")
+    assert done.returncode == 0 and "place  column" in done.stdout
+    assert ("there is no choice '7'" in done.stderr) == ("7" in typed)
+    command = done.stderr.splitlines()[-1].partition("the same without questions: ")[2]
+    assert command.split("--guide none ")[1] == options and "--ask" not in command
+    assert run(*shlex.split(command)[1:]).stdout == done.stdout
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stdin", io.StringIO(typed))
+        assert "--ask needs a terminal" in run("order", path, "--ask").stderr
+
+
+def test_look_shows_what_columns_become(tmp_path):
+    path, out = tmp_path / "clinic.csv", tmp_path / "look.json"
+    path.write_text(CLINIC)
+    done = run("look", path, "--out", out)
+    look = json.loads(out.read_text())
+    assert done.returncode == 0 and done.stdout.splitlines()[-1] == f"This works: {look['command']}"
+    becomes = {column["name"]: column["becomes"] for column in look["columns"]}
+    assert becomes == {"id": "left out", "day": "left out", "cough": "2 states", "weight": "3 bins"}
+    assert look["rows"] == 120 and look["rows_of_use"] == 80 and len(look["problems"]) == 3
+    done = run("look", path, "--drop", "id,day", "--missing", "state")
+    assert "This works" not in done.stdout and "3 states" in done.stdout
 
 
 def test_a_limit_in_seconds_is_named_in_a_note(files):

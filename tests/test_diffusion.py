@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -15,8 +16,8 @@ import torch
 
 import discrete_score as ds
 from discrete_score.cli import main
-from discrete_score.diffusion import DiffusionScore, Settings, _load, _noisy, _Rows, _Trainer
-from discrete_score.diffusion import leave_processes
+from discrete_score.diffusion import SETTINGS, DiffusionScore, Settings, leave_processes
+from discrete_score.diffusion import _load, _Rows, _Trainer
 
 torch.set_num_threads(1)
 TORCHRUN = [Path(sys.executable).parent / "torchrun", "--standalone", "--nproc_per_node", 2]
@@ -39,42 +40,78 @@ def csv(tmp_path_factory):
     return path
 
 
-def gradients(path, rank=0, port=None):
-    "Gradients and weights of one step in both modes, by one process or one of two."
-    if port is not None:
-        torch.set_num_threads(1)
-        os.environ.update(RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1",
-                          MASTER_PORT=str(port))
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def announce(rank, size, port):
+    "Say in the environment what `torchrun` says there."
+    torch.set_num_threads(1)
+    os.environ.update(RANK=str(rank), WORLD_SIZE=str(size), MASTER_ADDR="127.0.0.1",
+                      MASTER_PORT=str(port))
+
+
+def gradients(path, rank=0, size=1, port=None):
+    "Losses and gradients in both modes, with gaps and without, by one of `size` processes."
+    if size > 1: announce(rank, size, port)
     net, out = ds.random_network(6, degree=2, states=(2, 5), seed=500), {}
-    codes = net.codes(512, seed=0)
-    known = np.random.default_rng(0).random(codes.shape) > .1
-    rows = _Rows(codes, known, np.ones(512), net.n_states)
-    for mode in ("once", "retrain"):
+    codes, n = net.codes(512, seed=0), 255
+    gappy = np.random.default_rng(0).random(codes.shape) > .3
+    for mode, known, n in (("once", gappy, 255), ("retrain", gappy, 255), ("once", gappy, 1),
+                           ("once", np.ones_like(gappy), 255)):
+        rows = _Rows(codes, known, np.ones(512), net.n_states)
         one = _Trainer(rows, mode, Settings(), device="cpu")
-        batch = _noisy(rows, mode, np.random.default_rng(1), one.device).take(slice(0, 255))
-        one.gradient(batch)
-        weights = dict(one.model.named_parameters())
-        out |= {f"{mode} {name}": w.grad.numpy().copy() for name, w in weights.items()}
-        one._step(batch, 0)
-        out |= {f"{mode} after {name}": w.detach().numpy() for name, w in weights.items()}
-    if one.rank == 0: np.savez(path, size=one.size, **out)
+        case = f"{mode} {known.mean():.2f} {n}"
+        out[f"{case} loss"] = one._mean(one.gradient(torch.arange(n)))
+        for name, w in one.model.named_parameters(): out[f"{case} {name}"] = w.grad.numpy().copy()
+    short = _Trainer(rows, "once", Settings(epochs=2, batch_size=200), device="cpu")
+    while not short.done: short.run_epoch()
+    brief = DiffusionScore(settings=Settings(epochs=1), device="cpu").fit(net.sample(5000, seed=0))
+    read = np.concatenate(brief.values(range(6), "entropy"))
+    known = dict(size=one.size, history=short.history, read=read)
+    if one.rank == 0: np.savez(path, **known, **out)
     leave_processes()
 
 
-def test_two_processes_have_the_gradient_of_one(tmp_path):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    two = [FORK.Process(target=gradients, args=(tmp_path / "two.npz", k, port)) for k in range(2)]
-    for process in two: process.start()
-    gradients(tmp_path / "one.npz")
-    for process in two: process.join(100)
-    assert [process.exitcode for process in two] == [0, 0]
-    one, two = np.load(tmp_path / "one.npz"), np.load(tmp_path / "two.npz")
-    assert one["size"] == 1 and two["size"] == 2 and len(one.files) > 50
-    for name in one.files:
-        if name == "size" or "after" in name: continue
-        assert np.abs(one[name] - two[name]).max() < 1e-5, name
+def test_processes_have_the_loss_and_gradient_of_one(tmp_path):
+    "Two and four processes, gaps or none, and a batch of one row for four."
+    gradients(tmp_path / "1.npz")
+    one = np.load(tmp_path / "1.npz")
+    assert one["size"] == 1 and len(one.files) > 100
+    for size in (2, 4):
+        port, path = free_port(), tmp_path / f"{size}.npz"
+        parts = [FORK.Process(target=gradients, args=(path, k, size, port)) for k in range(size)]
+        for process in parts: process.start()
+        for process in parts: process.join(100)
+        assert [process.exitcode for process in parts] == [0] * size
+        found = np.load(path)
+        assert found["size"] == size and np.allclose(found["history"], one["history"], atol=1e-4)
+        assert np.allclose(found["read"], one["read"], atol=1e-4)
+        for name in set(one.files) - {"size", "history", "read"}:
+            assert np.abs(one[name] - found[name]).max() < 1e-5, (size, name)
+
+
+def test_the_loss_counts_known_cells_in_training_and_on_held_out_rows():
+    "Independent fair coins: both losses are log 2, whatever the share of gaps."
+    rng = np.random.default_rng(0)
+    codes, known = rng.integers(2, size=(4000, 3)), rng.random((4000, 3)) > .6
+    rows = _Rows(codes, known, np.ones(4000), np.full(3, 2))
+    one = _Trainer(rows, "once", Settings(epochs=2), device="cpu")
+    while not one.done: one.run_epoch()
+    assert np.allclose(one.history, np.log(2), atol=.03)
+
+
+def test_the_papers_settings_train_on_all_rows_and_a_grid_of_times():
+    net = ds.random_network(3, edges=2, states=(2, 3), seed=500)
+    settings = replace(SETTINGS["paper"], epochs=2)
+    fitted = DiffusionScore("retrain", settings, device="cpu").fit(net.sample(300, seed=0))
+    assert np.isfinite(fitted.values(range(3), "entropy")[0]).all()
+    one, = fitted.trained_.values()
+    assert len(one.rows.codes) == 300 and len(one.model.heads.w1) == 1
+    assert fitted.history().held_out.isna().all()
+    with pytest.raises(ValueError, match="no rows were held out"): fitted.calibration()
 
 
 def test_torchrun_finds_the_order_of_one_process(csv, tmp_path, capsys):
@@ -88,39 +125,70 @@ def test_torchrun_finds_the_order_of_one_process(csv, tmp_path, capsys):
     root = two.order_[0]
     assert one.order_ == two.order_ and done.stdout.count(root) == said.count(root) > 0
     assert np.allclose(one.steps_.value, two.steps_.value, atol=1e-3)
+    assert np.allclose(one.steps_.standard_error, two.steps_.standard_error, atol=1e-4)
 
 
-def search(csv, mode, epochs, out, folder=None):
-    "Train, search and write the order with its steps, as it ends."
+def search(csv, mode, epochs, out, folder=None, rank=0, size=1, port=None):
+    "Train, search and write the order with its steps, as it ends; one of `size` processes."
     torch.set_num_threads(1)
+    if size > 1: announce(rank, size, port)
     settings = Settings(epochs=epochs, batch_size=64)
     est = DiffusionScore(mode, settings, device="cpu", checkpoint=folder, checkpoint_every=0)
     est.fit(ds.read_table(csv))
     found = ds.causal_order(est, est.table_.names, "kl_uniform", seed=0)
     steps = [(step.leaf, step.value, step.standard_error) for step in found.steps]
-    out.write_text(json.dumps([list(found.order), steps]))
+    if rank == 0: out.write_text(json.dumps([list(found.order), steps]))
+    leave_processes()
 
 
-@pytest.mark.parametrize("mode, epochs, kills", [("once", 8, (2, 5)), ("retrain", 3, (4,))])
+def together(size, *args):
+    "Start `size` processes of one search."
+    port = free_port()
+    parts = [FORK.Process(target=search, args=(*args, k, size, port)) for k in range(size)]
+    for process in parts: process.start()
+    return parts
+
+
+def batches(runs):
+    "Batches that the checkpoints of a folder count."
+    infos = [json.loads(file.read_text()) for file in runs.glob("*.json")]
+    return sum(21 * info["epoch"] + len(info["losses"]) for info in infos)
+
+
+@pytest.mark.parametrize("mode, epochs, kills", [("once", 8, (47, 120)), ("retrain", 3, (90,))])
 def test_killed_and_resumed_ends_the_same(csv, tmp_path, mode, epochs, kills):
-    "Kill a real process once its checkpoints show so many epochs; start the same search again."
+    "Kill a real process once its checkpoints show so many batches; start the same search again."
     straight, resumed, runs = (tmp_path / name for name in ("straight", "resumed", "runs"))
     search(csv, mode, epochs, straight)
-
-    def progress(): return sum(json.loads(f.read_text())["epoch"] for f in runs.glob("*.json"))
-
     for wanted in kills:
-        process = FORK.Process(target=search, args=(csv, mode, epochs, resumed, runs))
-        process.start()
+        process, = together(1, csv, mode, epochs, resumed, runs)
         until = time.monotonic() + 60
-        while progress() < wanted and time.monotonic() < until and process.is_alive():
+        while batches(runs) < wanted and time.monotonic() < until and process.is_alive():
             time.sleep(.002)
         process.kill()
         process.join()
         assert process.exitcode == -signal.SIGKILL and not resumed.exists()
-    assert progress() >= kills[-1]
+    assert batches(runs) >= kills[-1]
     search(csv, mode, epochs, resumed, runs)
     assert resumed.read_text() == straight.read_text()
+
+
+@pytest.mark.skipif("SLOW" not in os.environ, reason="twenty kills take minutes: make test-all")
+@pytest.mark.parametrize("size", [1, 2])
+def test_killed_at_twenty_random_moments(csv, tmp_path, size):
+    "Each moment on its own: killed there, started again, equal to what was never disturbed."
+    def run(name, runs):
+        began = time.monotonic()
+        for process in together(size, csv, "once", 6, tmp_path / name, runs): process.join(100)
+        return (tmp_path / name).read_text(), time.monotonic() - began
+
+    straight, whole = run("straight", tmp_path / "undisturbed")
+    for k, moment in enumerate(np.random.default_rng(0).uniform(0, .95, 20)):
+        parts = together(size, csv, "once", 6, tmp_path / "killed", tmp_path / f"{k}")
+        time.sleep(moment * whole)
+        for process in parts: process.kill()
+        for process in parts: process.join()
+        assert run("resumed", tmp_path / f"{k}")[0] == straight
 
 
 def test_checkpoint_of_other_arguments_is_refused(csv, tmp_path):
@@ -139,15 +207,15 @@ def test_checkpoint_of_other_arguments_is_refused(csv, tmp_path):
 
 
 MEMORY = '''
-import resource, numpy as np
-from discrete_score.diffusion import Settings, _Trainer, _Rows, _noisy
+import resource, numpy as np, torch
+from discrete_score.diffusion import Settings, _Trainer, _Rows
 rng = np.random.default_rng(0)
 known = np.ones((600, 60), bool)
 rows = _Rows(rng.integers(6, size=known.shape), known, np.ones(600), np.full(60, 6))
 for network, width, layers in (("hollow", 32, 1), ("energy", 64, 2)):
     settings = Settings(network=network, batch_size=512, width=width, layers=layers)
     one = _Trainer(rows, "once", settings, device="cpu")
-    one._step(_noisy(rows, "once", rng, one.device).take(slice(0, 512)), 0)
+    one._step(torch.arange(512), 0)
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
 '''
 

@@ -308,7 +308,8 @@ def csv(text, **options):
 
 
 def test_wrong_delimiter():
-    with pytest.raises(ValueError, match="sep=';'"): csv("a;b\nx;u\ny;v\n")
+    with pytest.raises(ValueError, match="sep=';'"): csv("a;b\nx;u\ny;v\n", sep=",")
+    assert csv("a;b\nx;u\ny;v\n").names == ("a", "b")
     with pytest.raises(ValueError, match="one character"): csv("a,b\nx,u\n", sep=", ")
 
 

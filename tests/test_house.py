@@ -20,7 +20,7 @@ FLOORS = [
     ["score"], ["blanket"], ["ctmc"], ["hollow"], ["diffusion"],
     ["order"], ["tests"], ["triples"], ["guide"], ["diagnosis"], ["belief"],
     ["baselines"], ["dag"],
-    ["result"], ["discover"],
+    ["result"], ["discover"], ["effects"],
     ["words"], ["figures"], ["report"], ["cli"], ["explorer"],
     ["metrics"], ["studies"],
 ]

@@ -445,7 +445,7 @@ def test_the_total_order_comes_last_and_never_in_bold(tmp_path):
     assert text.index("compel") < text.index("The graph has") < text.index(chain)
     page = model.report(tmp_path / "r.html").read_text(encoding="utf-8")
     heads = re.findall(r"<h2>(.*?)</h2>", page)
-    assert heads[:2] == ["What was stated", "What the data compel"]
+    assert heads[:3] == ["What to do next", "What was stated", "What the data compel"]
     assert heads.index("The graph") < heads.index("One total order of many")
     assert chain in page and not re.search(rf'class="key">[^<]*{chain}', page)
     app = app_for(model)

@@ -41,11 +41,12 @@ MISTAKES = {
     "missing cells": Mistake(
         ("`missing='drop'`", "--missing drop", "“drop the rows” in the field Missing"),
         "a,b\n" + "x,\ny,v\nx,v\n" * 20),
-    "numbers": Mistake(("`bins={'b': 4}`", "--bins 'b=4'", "“b=4” in the field Bins"), NUMBERS),
+    "numbers": Mistake(("`bins={'b': 4}`", "--bins 'b=4'", "“b=4” in the field Bins"), NUMBERS,
+                       reading={"bins": None}),
     "semicolons": Mistake(("`sep=';'`", "--sep ';'", "“;” in the field Delimiter"),
-                          "a;b\n" + "x;u\ny;v\n" * 20),
+                          "a;b\n" + "x;u\ny;v\n" * 20, reading={"sep": ","}),
     "tabs": Mistake((r"`sep='\t'`", "--sep tab", "“tab” in the field Delimiter"),
-                    "a\tb\n" + "x\tu\ny\tv\n" * 20),
+                    "a\tb\n" + "x\tu\ny\tv\n" * 20, reading={"sep": ","}),
     "encoding": Mistake(
         ("`encoding`, e.g. 'latin-1'", "--encoding 'latin-1'", "“latin-1” in the field Encoding"),
         "a,b\nx,é\ny,v\n".encode("latin-1")),
@@ -64,7 +65,7 @@ MISTAKES = {
                      "a,b\n" + "x,2024-05-01\ny,2024-05-02\n" * 20),
     "decimal comma": Mistake(
         ("`decimal=','`", "--decimal ','", "“,” in the field Decimal mark"),
-        NUMBERS.replace(",", ";").replace(".", ","), reading={"sep": ";"}),
+        NUMBERS.replace(",", ";").replace(".", ","), reading={"sep": ";", "decimal": "."}),
     "words for missing": Mistake(("`na=['NA']`", "--na 'NA'", "“NA” in the field Missing if"),
                                  "a,b\n" + "x,NA\ny,v\nx,u\n" * 20),
     "one level": Mistake(("Drop it", "--drop 'b'", "“b” in the field Drop"),
