@@ -27,10 +27,10 @@ gpu-check: $(VENV)/.dev  ## every cell that needs a GPU, with a verdict in gpu-c
 
 SPEED := nbs/studies/results/speed.csv
 
-bench: $(VENV)/.runtime  ## speed and memory of the order search, as ratios of one run (minutes)
-	rm -f $(SPEED)
-	OMP_NUM_THREADS=1 $(BIN)/discrete-score study nbs/studies/speed.py --full --out $(SPEED)
-	cat $(SPEED)
+bench: $(VENV)/.runtime  ## speed as ratios of one run (an hour); PART="one thread / two": only that
+	$(if $(PART),sed -i '\|^$(PART)|d' $(SPEED),rm -f $(SPEED))
+	OMP_NUM_THREADS=1 $(BIN)/discrete-score study nbs/studies/speed.py --full --out $(SPEED) \
+		$(if $(PART),--resume --only "quantity == '$(PART)'")
 
 export: $(VENV)/.dev  ## notebooks to modules, README from the index
 	$(BIN)/nbdev_export

@@ -20,7 +20,7 @@ def version():
                 if isinstance(node, ast.Assign) and node.targets[0].id == "__version__")
 
 
-parts = ("diffusion", "explorer", "cluster", "dev")
+parts = ("diffusion", "explorer", "cluster", "spreadsheet", "dev")
 extras = {name: words(f"{name}_requirements") for name in parts}
 extras["dev"] = extras["dev"] + extras["diffusion"] + extras["explorer"] + extras["cluster"]
 

@@ -1,4 +1,4 @@
-"""Look at a built site: broken internal links, directives that show, requests to the network."""
+"""Look at a built site: broken links, raw tables and directives that show, outside requests."""
 import re
 import sys
 from html.parser import HTMLParser
@@ -7,6 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 WORDS = "export|exports|exporti|hide|default_exp|eval|slow|gpu|echo|code-fold"
 DIRECTIVE = re.compile(rf"#\|\s*(?:{WORDS})\b")
+RAW_TABLE = re.compile(r"\|\s*:?-{3,}:?\s*\|")
 
 
 class Page(HTMLParser):
@@ -14,11 +15,13 @@ class Page(HTMLParser):
     def __init__(self, text):
         super().__init__()
         self.links, self.anchors, self.fetched, self.words, self.inside = [], set(), [], [], None
+        self.prose, self.verbatim = [], 0
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
         attrs = dict(attrs)
         if tag in ("script", "style", "code"): self.inside = tag
+        if tag == "pre": self.verbatim += 1
         self.anchors |= {attrs[key] for key in ("id", "name") if attrs.get(key)}
         if tag == "a" and attrs.get("href"): self.links.append(attrs["href"])
         target = None
@@ -28,9 +31,12 @@ class Page(HTMLParser):
 
     def handle_endtag(self, tag):
         if tag == self.inside: self.inside = None
+        if tag == "pre": self.verbatim -= 1
 
     def handle_data(self, data):
-        if self.inside not in ("script", "style", "code"): self.words.append(data)
+        if self.inside in ("script", "style", "code"): return
+        self.words.append(data)
+        if not self.verbatim: self.prose.append(data)
 
 
 def check(folder):
@@ -55,6 +61,8 @@ def check(folder):
                 if not known: problems.append(f"{here}: no such place {link}")
         found = DIRECTIVE.search("".join(page.words))
         if found: problems.append(f"{here}: the directive {found[0]} shows")
+        raw = RAW_TABLE.search("".join(page.prose))
+        if raw: problems.append(f"{here}: a table shows as text")
     return sorted(set(problems))
 
 

@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 import venv
 from pathlib import Path
 
@@ -25,6 +26,7 @@ sys.path[:0] = [str(root / ".ci"), str(root)]
 from check_docs import check
 from readme import DIRECTIVE, visible
 
+WIDTH = 84  # Characters of a signature that a page shows without scrolling
 WIDGET = "application/vnd.jupyter.widget-view+json"
 PACKAGES = ["jupyter-book==1.0.4", "sphinx-mathjax-offline==0.0.2"]
 PARTS = [("Tutorials", "tutorials/"), ("Contents", "book"), ("Foundations", "0"),
@@ -33,7 +35,8 @@ PARTS = [("Tutorials", "tutorials/"), ("Contents", "book"), ("Foundations", "0")
 FIRST = ["tutorials/quickstart", "tutorials/own_csv", "tutorials/explorer", "tutorials/doubt",
          "studies/overview", "studies/belief"]  # the others follow by name
 SPHINX = {"html_theme_options": {"use_download_button": False}, "myst_heading_anchors": 3,
-          "suppress_warnings": ["mystnb.unknown_mime_type"], "nb_ipywidgets_js": {}}
+          "suppress_warnings": ["mystnb.unknown_mime_type"], "nb_ipywidgets_js": {},
+          "nb_render_markdown_format": "myst"}  # commonmark has no tables
 CONFIG = {"title": "discrete_score", "only_build_toc_files": True,
           "execute": {"execute_notebooks": "off"},
           "sphinx": {"extra_extensions": ["sphinx-mathjax-offline"], "config": SPHINX},
@@ -45,7 +48,7 @@ def shown(value):
     "A type or a default as Python writes it, in one line that a Markdown table can hold."
     if value is inspect.Parameter.empty: return ""
     text = repr(value)
-    if isinstance(value, str) and value.isidentifier(): text = value
+    if isinstance(value, str): text = json.dumps(value, ensure_ascii=False)
     elif inspect.isclass(value) and not hasattr(value, "__args__"): text = value.__name__
     text = re.sub(rf"\b(?:{HOMES})(?:\.\w+)*\.(?=\w)", "", text)
     text = re.sub(r"<(?:function|class|built-in function) '?([\w.<>]+)'?.*?>", r"\1", text)
@@ -62,7 +65,11 @@ def call(name, parameters):
         word = str(p).split(":")[0].split("=")[0]
         if p.default is not p.empty: word += "=" + shown(p.default).strip("`").replace("\\|", "|")
         words.append(word)
-    return f"{name}({', '.join(words)})"
+    line = f"{name}({', '.join(words)})"
+    if len(line) <= WIDTH: return line
+    inner = textwrap.wrap(", ".join(words), WIDTH - 4, break_long_words=False,
+                          break_on_hyphens=False)
+    return "\n    ".join([f"{name}(", *inner]) + ")"
 
 
 def kind(annotation):
@@ -130,6 +137,16 @@ def page(nb):
     return cells
 
 
+STYLE = """/* Code wraps instead of running off the page; wide tables scroll in their own box. */
+div.highlight pre, div.cell_output pre { white-space: pre-wrap; overflow-wrap: anywhere;
+  font-size: .82em; }
+main table { display: block; width: fit-content !important; max-width: 100%; overflow-x: auto; }
+div.cell_output table :is(td, th) { padding: .2em .6em; }
+main table code { white-space: normal; overflow-wrap: anywhere; }
+div.cell_output img { max-width: 100%; height: auto; }
+"""
+
+
 def prepare():
     "Copy every notebook as a page; return their paths without ending."
     shutil.rmtree(pages, ignore_errors=True)
@@ -145,6 +162,8 @@ def prepare():
         names.append(name.with_suffix("").as_posix())
     for name in ("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "CITATION.cff"):
         shutil.copy(root / name, pages)
+    (pages / "_static").mkdir()
+    (pages / "_static" / "wrap.css").write_text(STYLE, encoding="utf-8")
     images = root / "nbs" / "images"
     if images.is_dir(): shutil.copytree(images, pages / "images")
     return names

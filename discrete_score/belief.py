@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 from .base import patch
-from .counts import Counts, name_hashes, out_of_time
+from .counts import Counts, at_once, name_hashes, out_of_time
 from .data import Table, as_table
 from .graphs import dag_to_cpdag, reachable, topological_order
 from .guide import EvidenceGuide
-from .order import Knowledge, Verdict, as_relation
+from .order import Knowledge, Verdict, as_known
 from .scores import families_of
-from .search import best_ordering, best_parents
+from .search import best_ordering
 from .triples import Credibility, TripleRule, Triples, closure, find_triples
 
 # %% ../nbs/25_belief.ipynb #87c68bae
@@ -52,29 +52,30 @@ def fit(
 ) -> Belief:  # The guide itself
     "Find the best network, test its triples, and search again with what they compel."
     table = as_table(table)
-    before = as_relation(knowledge, table.names)
-    self._listen(table, before)
-    self.joint_ = reachable(self.arrows_ | before)
-    if self.joint_.any(): self._hold()
+    known = as_known(knowledge, table.names)
+    self._listen(table, known.before, known.forbidden)
+    self.joint_ = reachable(self.arrows_ | known.before)
+    self._required, allowed = known.required, ~self.joint_.T & ~known.forbidden
+    if not allowed.all(): self._hold(allowed)
     return self
 
 # %% ../nbs/25_belief.ipynb #8307cea3
 @patch
-def _listen(self: Belief, table: Table, before: np.ndarray) -> Belief:
+def _listen(self: Belief, table: Table, before: np.ndarray, forbidden: np.ndarray) -> Belief:
     "Find the best network, test its triples, and keep what agrees with what is known."
     EvidenceGuide.fit(self, table)
     self.free_, counts = self.ordering_, self.ordering_.sets.families.counts
     network = self.free_.network if counts.whole else np.zeros_like(before)
     self.triples_ = find_triples(counts, network, table.names, self.rule)
-    self.arrows_ = _joined(self.triples_.arrows, before)
+    self.arrows_ = _joined(self.triples_.arrows & ~forbidden, before)
     self._table, self._arrows = table, [tuple(a) for a in np.argwhere(self.arrows_).tolist()]
     return self
 
 
 @patch
-def _hold(self: Belief) -> None:
+def _hold(self: Belief, allowed: np.ndarray) -> None:
     "Search again without edges against what is known and compelled."
-    allowed, families = ~self.joint_.T, self.free_.sets.families
+    families = self.free_.sets.families
     start = self.free_.network & allowed
     self.ordering_ = best_ordering(families, start, allowed=allowed, patience=self.patience,
                                    climbs=self.climbs, seed=self.seed)
@@ -101,16 +102,9 @@ def graph(
     self: Belief,
     order: Sequence[str],  # Column names, roots first
 ) -> np.ndarray:  # DAG
-    "The network that `order` admits, with all compelled arrows."
-    found, families = self._admitted(order).network, self.ordering_.sets.families
-    place = {self.names_.index(name): k for k, name in enumerate(order)}
-    for j in np.flatnonzero((self.arrows_ & ~found).any(0)).tolist():
-        held = np.flatnonzero(self.arrows_[:, j]).tolist()
-        earlier = [v for v in place if place[v] < place[j] and not self.joint_[j, v]]
-        parents = best_parents(families, j, earlier, required=held, seed=self.seed)
-        found[:, j] = False
-        found[list(parents), j] = True
-    return found
+    "The network that `order` admits, with all compelled and all required arrows."
+    arrows = self.arrows_ | self._required
+    return self._with_arrows(self._admitted(order).network, order, arrows)
 
 # %% ../nbs/25_belief.ipynb #5c2aa07c
 @patch
@@ -197,11 +191,12 @@ def rehearse(
     order = by_name[topological_order(network[np.ix_(by_name, by_name)])].tolist()
     options = dict(rule=self.rule, patience=1, climbs=1, rehearsals=0, seed=self.seed)
     n = self.rehearsals if n is None else n
-    def tried():
-        drawn = redraw(counts, network, size, order=order, seed=rng)
-        new = replace(table, codes=drawn, weights=None)
-        return Belief(self.score_, **options)._listen(new, np.zeros_like(network))
-    return _tally([tried() for _ in range(n)], network)
+    drawn = [redraw(counts, network, size, order=order, seed=rng) for _ in range(n)]
+    nothing = np.zeros_like(network)
+    def tried(codes):
+        new = replace(table, codes=codes, weights=None)
+        return Belief(self.score_, **options)._listen(new, nothing, nothing)
+    return _tally(at_once(tried, drawn), network)
 
 # %% ../nbs/25_belief.ipynb #83ce5f56
 def _tally(tried: Sequence[Belief], network: np.ndarray) -> Rehearsal:

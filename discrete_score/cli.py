@@ -33,6 +33,13 @@ def _tiers(text: str) -> list[list[str]]:
     "Read `sex,age;income,loan`: tiers apart by semicolons, columns by commas."
     return [_listed(tier) for tier in text.split(";")]
 
+# %% ../nbs/43_cli.ipynb #138973d2
+def _edge(text: str) -> tuple[str, str]:
+    "Read `A->B`; a shell needs quotes around it."
+    tail, sign, head = text.replace("→", "->").partition("->")
+    if sign and tail.strip() and head.strip(): return tail.strip(), head.strip()
+    raise argparse.ArgumentTypeError(f'expected "A->B", in quotes because of the >; got {text!r}')
+
 # %% ../nbs/43_cli.ipynb #e49b7b6b
 def _count(text: str) -> int:
     "Read a whole number, 0 or larger."
@@ -53,6 +60,7 @@ def _one_of(choices) -> dict:
 _TYPED = {  # How a value is typed, by what stands for it in help texts
     "A,B,...": dict(type=_listed), '"A,B;C"': dict(type=_tiers), "N": dict(type=_count),
     "A B": dict(nargs=2, action="append", metavar=("A", "B")),
+    '"A->B"': dict(type=_edge, action="append"),
     "COLUMN=N": dict(action="append"), "TEXT": dict(action="append"),
     "SHARE": dict(type=float)}
 
@@ -719,6 +727,53 @@ def _add_effect(parser) -> None:
                             metavar=words["metavar"])
     _add_search(parser)
 
+# %% ../nbs/43_cli.ipynb #fe58239a
+def _compare(args) -> int:
+    "Hold two graphs side by side."
+    for path in (args.first, args.second) if args.out else (): _check_target(args.out, path)
+    first, second = map(_any_graph, (args.first, args.second))
+    found = ds.dag.compare_graphs(first, second)
+    names = [Path(path).stem for path in (args.first, args.second)]
+    if names[0] == names[1]: names = ["first", "second"]
+    said = ds.words.compared(found, names)
+    _say(*ds.words.lines(said, most=len(said.rows.cells) + 1))
+    if args.out: ds.files.write_json(found.to_dict(), args.out)
+    return 0
+
+# %% ../nbs/43_cli.ipynb #cfc30598
+def _any_graph(path: str) -> "ds.dag.DagResult":
+    "A graph from a file of ours, or that of a network with this name."
+    if not Path(path).exists() and path in ds.network_names():
+        net = ds.load_network(path)
+        return _bare_graph(net.dag, net.names)
+    text = Path(path).read_text(encoding="utf-8")
+    try: content = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"{path} is not JSON ({error}); compare results of `order --out` or "
+                         "`dag --out`, or name a network") from None
+    kind = content.get("format", "") if isinstance(content, dict) else ""
+    if kind.startswith("discrete_score order"): return ds.load_order(path).dag()
+    if "edges" not in content or kind: return ds.load_dag(path)
+    return _bare_graph(content["edges"], content["names"])
+
+# %% ../nbs/43_cli.ipynb #d8c3d542
+def _bare_graph(edges, names) -> "ds.dag.DagResult":
+    "A graph without marks, from an array or from pairs of names."
+    import numpy as np
+    dag = np.asarray(edges)
+    if dag.dtype != bool:
+        dag = np.zeros((len(names), len(names)), bool)
+        for a, b in edges: dag[list(names).index(a), list(names).index(b)] = True
+    order = tuple(names[j] for j in ds.topological_order(dag))
+    return ds.dag.DagResult(dag, tuple(names), order, "none", "own", {})
+
+# %% ../nbs/43_cli.ipynb #3e5744e8
+def _add_compare(parser) -> None:
+    "Options of `compare`."
+    text = "a result of `order --out` or `dag --out`, a truth of `simulate`, or a network's name"
+    parser.add_argument("first", help=f"a graph: {text}")
+    parser.add_argument("second", help="the one to judge it by")
+
 # %% ../nbs/43_cli.ipynb #e3370895
 def _demo(args) -> int:
     "Sample a network that ships with the package, find its order, compare it with the truth."
@@ -839,7 +894,8 @@ class _Command(argparse.ArgumentParser):
 
     def error(self, message: str):
         "One line that says what is wrong and where help is, and exit code 2."
-        _note(f"{message} See {self.prog} --help")
+        end = "" if message.endswith(("?", ".")) else "."
+        _note(f"{message}{end} See {self.prog} --help")
         self.exit(2)
 
 # %% ../nbs/43_cli.ipynb #16cfe8dc
@@ -852,9 +908,11 @@ _COMMANDS = {  # Name: what runs it, its options, what it does, what --out write
               "Find the causal order of the columns of a file.", "write the result as JSON"),
     "dag": (_dag, _add_dag, "Find the causal graph of the columns of a file: the graph of the "
             "result or, with --base or --strategy, an order and a structure learner that "
-            "follows it.", "write the graph as JSON"),
+            "follows it.", "write the graph: JSON, or GraphML or DOT by its ending"),
     "effect": (_effect, _add_effect, "What would become of one column if another one were set? "
                "A range, where the graph is not known.", "write the effect as JSON"),
+    "compare": (_compare, _add_compare, "What do two graphs have in common, and where do they "
+                "differ?", "write the comparison as JSON"),
     "report": (_report, _add_report, "Find the causal order of the columns of a file and write a "
                "self-contained HTML page about it.", "HTML file to write (default: report.html)"),
     "simulate": (_simulate, _add_simulate, "Draw a table from a random or classic network.",

@@ -21,7 +21,7 @@ from .data import Table, as_table
 from .graphs import check_order, is_dag
 from .guide import AUTO_MEASURES, Agreement, EvidenceGuide, agreement
 from .measures import UnprovenMeasureWarning
-from .order import Guide, Knowledge, OrderResult, as_relation, causal_order
+from .order import Guide, Knowledge, OrderResult, as_known, causal_order
 from .score import ScoreEstimator
 from .tests import Sample, as_test
 from .triples import Credibility
@@ -222,6 +222,16 @@ class KnowledgeEvidence:
     cost: float  # Evidence of the best network less that of the best one that obeys, in nats
     slack: float  # So much may be noise
     against: pd.DataFrame  # Arrows that the data compel without it and that it turns
+    required: int = 0  # Arrows that were required
+    forbidden: int = 0  # Arrows that were forbidden
+
+    @property
+    def statements(self) -> str:
+        "What was stated, counted."
+        arrows = [f"{counted(n, kind + ' arrow')}" for n, kind in
+                  ((self.required, "required"), (self.forbidden, "forbidden")) if n]
+        pairs = [counted(self.pairs, "pair")] if self.pairs or not arrows else []
+        return ", ".join([*pairs, *arrows])
 
     @property
     def contradicted(self) -> bool:
@@ -230,8 +240,8 @@ class KnowledgeEvidence:
 
     def _repr_markdown_(self):
         told = "the data do not object" if not self.contradicted else "the data object"
-        pairs, turned = counted(self.pairs, "pair"), counted(len(self.against), "arrow")
-        return (f"**{told}**: what was stated ({pairs}) costs {self.cost:.1f} nats of evidence, "
+        said, turned = self.statements, counted(len(self.against), "arrow")
+        return (f"**{told}**: what was stated ({said}) costs {self.cost:.1f} nats of evidence, "
                 f"and turns {turned} that the data compel without it")
 
     def __repr__(self): return self._repr_markdown_().replace("**", "")
@@ -266,15 +276,19 @@ def knowledge_evidence(
 ) -> KnowledgeEvidence:
     "What stated knowledge costs in evidence, by two searches: without it and with it."
     table = as_table(table)
-    before = as_relation(knowledge, table.names)
+    told = as_known(knowledge, table.names)
+    before, needed = told.before, told.required
     free = EvidenceGuide(seed=seed).fit(table) if free is None else free
-    bound = EvidenceGuide(seed=seed).fit(table, before) if bound is None else bound
+    bound = EvidenceGuide(seed=seed).fit(table, told) if bound is None else bound
     tried = [bound.own_order(), free.own_order(), *([] if order is None else [order])]
     best = max(bound.evidence(_obeying(one, before, table.names)) for one in tried)
-    if is_dag(bound.ordering_.network | before): best = max(best, bound.ordering_.value)
+    network = bound.ordering_.network
+    obeys = is_dag(network | before) and not (needed & ~network).any()
+    if obeys: best = max(best, bound.ordering_.value)
     cost = max(0., free.ordering_.value - best) + 0.
-    against = _turned(free.margins(), before, table.names)
-    return KnowledgeEvidence(int(before.sum()), cost, _slack(table), against)
+    against = _turned(free.margins(), ~told.allowed.T, table.names)
+    return KnowledgeEvidence(int(before.sum()), cost, _slack(table), against,
+                             int(needed.sum()), int(told.forbidden.sum()))
 
 # %% ../nbs/24_diagnosis.ipynb #df341da9
 @dataclass(frozen=True, eq=False)
@@ -362,11 +376,11 @@ def diagnose(
     evidence = order_evidence(table, implied.order, guide=guide)
     network = guide.graph(implied.order)
     denied = rejected_independences(network, implied.order, sample, **options)
-    before, p_value = as_relation(knowledge, table.names), None
+    told, p_value = as_known(knowledge, table.names), None
     if max_in_degree is not None: p_value = in_degree_p_value(implied.p_values, max_in_degree)
-    if before.any():
+    if not told.nothing:
         options = dict(order=implied.order, free=guide, bound=bound, seed=seed)
-        known = knowledge_evidence(table, before, **options)
+        known = knowledge_evidence(table, told, **options)
     return Diagnosis(max_in_degree, implied, p_value, evidence, denied, known)
 
 # %% ../nbs/24_diagnosis.ipynb #3c6e1d48
@@ -418,8 +432,8 @@ def _of_knowledge(known: KnowledgeEvidence) -> str:
     told = f"which may be noise (up to {known.slack:.1f})"
     if known.cost > known.slack: told = f"more than noise explains ({known.slack:.1f})"
     more = f" Without it the data would compel the opposite: {_some(turned)}." if turned else ""
-    pairs = counted(known.pairs, "pair")
-    return (f"What you stated ({pairs}) costs {known.cost:.1f} nats of evidence, {told}.{more}")
+    return (f"What you stated ({known.statements}) costs {known.cost:.1f} nats of evidence, "
+            f"{told}.{more}")
 
 # %% ../nbs/24_diagnosis.ipynb #83a4baa9
 def _of_credibility(told: Credibility) -> str:
@@ -478,8 +492,9 @@ def to_dict(self: OrderEvidence) -> dict:  # Plain numbers, strings and lists
 @patch
 def to_dict(self: KnowledgeEvidence) -> dict:  # Plain numbers, strings and lists
     "What was stated, as plain data."
-    return {"pairs": self.pairs, "cost": self.cost, "slack": self.slack,
-            "contradicted": self.contradicted, "against": self.against.to_dict("records")}
+    return {"pairs": self.pairs, "required": self.required, "forbidden": self.forbidden,
+            "cost": self.cost, "slack": self.slack, "contradicted": self.contradicted,
+            "against": self.against.to_dict("records")}
 
 # %% ../nbs/24_diagnosis.ipynb #8bef9e27
 @patch
@@ -575,7 +590,7 @@ def choose_measure(
     "Run every measure, diagnose its order, keep the one with the least risk of violations."
     _check_choice(rule, measures)
     table = as_table(table)
-    before = as_relation(knowledge, table.names)
+    before = as_known(knowledge, table.names)
     knows = isinstance(guide, EvidenceGuide)
     judge = guide if knows else EvidenceGuide(seed=seed).fit(table, before)
     find = partial(causal_order, estimator, table.names, knowledge=before, seed=seed)

@@ -136,10 +136,9 @@ class _Rows:
 
     def to(self, device):
         "The same as tensors on a device, a byte per cell where that is enough."
-        small = torch.uint8 if self.n_states.max() <= 256 else torch.int64
-        kinds = {"codes": small, "known": torch.bool, "weights": torch.float32,
-                 "n_states": torch.int64}
-        return _Rows(**{name: torch.as_tensor(getattr(self, name), dtype=kind).to(device)
+        small = np.uint8 if self.n_states.max() <= 256 else np.int64
+        kinds = {"codes": small, "known": bool, "weights": np.float32, "n_states": np.int64}
+        return _Rows(**{name: torch.from_numpy(getattr(self, name).astype(kind)).to(device)
                         for name, kind in kinds.items()})
 
 # %% ../nbs/14_diffusion.ipynb #16d28ac1

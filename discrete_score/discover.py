@@ -30,7 +30,8 @@ from .files import Reading, fingerprint, plain, read_json, write_json
 from .graphs import check_pdag
 from .guide import ClassGuide, EvidenceGuide
 from .measures import as_measure, warn_if_unproven
-from .order import Bootstrap, Guide, Knowledge, OrderResult, Step, as_knowledge
+from .order import Bootstrap, Guide, Known, Knowledge, OrderResult, Step
+from .order import as_knowledge, as_known
 from .order import bootstrap as resample_order
 from .order import causal_order
 from .result import Result, load_result, make_result
@@ -79,7 +80,7 @@ GUIDES.register("halves", lambda seed: EvidenceGuide(seed=seed),
 def make_guide(
     guide,  # A name in `GUIDES`, a graph, an object of the protocol `Guide`, or None
     table: Table,  # The table that will be searched
-    knowledge: Knowledge | np.ndarray | None = None,  # What is known, or its relation
+    knowledge: Knowledge | Known | None = None,  # What is known
     *,
     seed: int = 0,  # For guides that draw
 ) -> Guide | None:  # Fitted; None stays None
@@ -257,7 +258,7 @@ class _Found:
     measure: Callable  # The measure that was used
     estimator: ScoreEstimator  # Fitted
     guide: Guide | None  # Fitted
-    known: np.ndarray  # What is known to come before what
+    known: Known  # What is known about order and edges
     choice: pd.DataFrame | None  # What chose the measure
     alone: OrderResult | None = None  # What the criterion finds without the guide, if known
 
@@ -286,7 +287,7 @@ def search(
     whole: bool = False,  # Will somebody ask for `alone`?
 ) -> _Found:
     "Find the order of a table."
-    known = self.knowledge.relation(table.names)
+    known = as_known(self.knowledge, table.names)
     if isinstance(self.estimator, BlanketScore): expected_cost(table, self.guide).check()
     estimator, choice = self.estimator.fit(table), None
     early = whole and resume is None and max_steps is None
@@ -307,7 +308,7 @@ def search(
 
 # %% ../nbs/33_discover.ipynb #5e1c8100
 @patch
-def _witnesses(self: _Plan, table: Table, estimator, known: np.ndarray, early: bool):
+def _witnesses(self: _Plan, table: Table, estimator, known: Known, early: bool):
     "The guide, fitted, and beside it on another thread what the criterion finds without it."
     fit = lambda: make_guide(self.guide, table, known, seed=self.seed)
     large = isinstance(estimator, BlanketScore) and table.n * table.d >= 2**18
@@ -543,7 +544,7 @@ def diagnose(
     self._check_complete("{left} columns are still to be placed; let the search end before a "
                          "diagnosis.")
     table = self._table(X, sample_weight)
-    known = self.result_.stated() if tuple(table.names) == tuple(self.result_.names) else None
+    known = self.result_.knowledge() if tuple(table.names) == tuple(self.result_.names) else None
     free, bound = self._judges(table)
     found = diagnose_order(table, self.order_, max_in_degree, knowledge=known, guide=free,
                            bound=bound, seed=self.seed, **options)
@@ -611,7 +612,8 @@ def dag(
     found = self._own_graph(X, sample_weight)
     if asked is not None:
         table = self._same_table(X, sample_weight)
-        found = dag_from_order(table, self.order_, knowledge=self.result_.directed(), **asked)
+        known = replace(self.result_.knowledge(), before=self.result_.directed())
+        found = dag_from_order(table, self.order_, knowledge=known, **asked)
         found = replace(found, marks=self.result_.marks_of(found.dag))
     if bootstrap:
         table = self._same_table(X, sample_weight)

@@ -7,7 +7,6 @@ __all__ = ['PULLS', 'EFFECT_FORMAT', 'Question', 'stratified', 'Shares', 'adjust
            'parent_sets', 'Answer', 'Effect', 'read_effect']
 
 # %% ../nbs/34_effects.ipynb #c7d56b8f
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import combinations
@@ -15,7 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import gammaln
 from scipy.stats import beta
-from .base import Problem, Setting, View, listing, option, patch
+from .base import Problem, Setting, View, did_you_mean, listing, option, patch
 from .data import MISSING, Table
 from .discover import DiscreteScore
 from .files import plain
@@ -40,10 +39,9 @@ class Question:
 def _find(name, names: Sequence[str], setting: str) -> int:
     "Position of a column, or a problem that guesses what was meant."
     if name in names: return list(names).index(name)
-    close = difflib.get_close_matches(str(name), list(map(str, names)), n=1)
     raise Problem("{setting} names no column: {name!r}. There are {known}.{close}",
                   setting=Setting(setting), name=name, known=listing(names, 10),
-                  close=f" Did you mean {close[0]}?" if close else "")
+                  close=did_you_mean([name], names))
 
 # %% ../nbs/34_effects.ipynb #817c936c
 @patch

@@ -6,8 +6,10 @@
 __all__ = ['Source', 'Search', 'graph_so_far', 'draw_graph', 'draw_comparison', 'export_all', 'Explorer']
 
 # %% ../nbs/44_explorer.ipynb #b481f58d
+import base64
 import html
 import io
+import mimetypes
 import os
 import threading
 import warnings
@@ -25,10 +27,11 @@ from .graphs import consistent_extension, topological_order
 from .guide import EvidenceGuide
 from .networks import load_network, network_names
 from .order import Step
-from .report import draw_png, python_code, write_report
+from .report import draw_svg, python_code, write_report
 from .tests import TESTS
-from .words import Method, against, compelled, describe, form, graph_edges, one_order
-from .words import page, remarks, stated, tell, vote, written
+from .words import Method, Statement, against, compelled, describe, form, graph_edges
+from .words import heading, next_steps, one_order, page, remarks, stated, tell, vote
+from .words import would_change, written
 try: import ipywidgets as widgets
 except ImportError as error:
     raise ImportError("the explorer needs ipywidgets: "
@@ -75,6 +78,12 @@ def code(self: Source) -> str:  # A Python expression
     chosen = "" if columns is None else f"[{list(columns)!r}]"
     drawn = f"ds.load_network({self.network!r}).sample({self.rows}, seed={self.seed}){chosen}"
     return f"ds.as_table({drawn}, unused='drop')"
+
+# %% ../nbs/44_explorer.ipynb #770297c2
+@patch
+def title(self: Source) -> str:
+    "What the table is called."
+    return self.network or Path(self.path).name
 
 # %% ../nbs/44_explorer.ipynb #30afd67f
 class Search:
@@ -198,10 +207,12 @@ def _moved(source: Source, folder: Path) -> Source:
 
 # %% ../nbs/44_explorer.ipynb #b40d9ab3
 def _script(model: DiscreteScore, source: Source) -> str:
-    "The code that repeats a search and writes its files."
+    "The code that repeats a search and writes its files beside itself, wherever it is started."
+    here = "import os\n\nos.chdir(os.path.dirname(os.path.abspath(__file__)))\n"
     more = ('save("order.json")', 'report("report.html")',
-            'plot().figure.savefig("elimination.png")')
-    return python_code(model, source.code()) + "".join(f"model.{line}\n" for line in more)
+            'plot().figure.savefig("elimination.svg")')
+    written = "".join(f"model.{line}\n" for line in more)
+    return f"{here}{python_code(model, source.code())}{written}"
 
 # %% ../nbs/44_explorer.ipynb #bb7073fe
 def _pictures(search: Search) -> dict[str, Callable]:
@@ -217,6 +228,8 @@ def _pictures(search: Search) -> dict[str, Callable]:
 def export_all(
     search: Search,  # A search that has ended
     folder: str | Path,  # Where to write; made if it is not there
+    *,
+    small_counts: bool = False,  # Show counts below five in the report, too?
 ) -> list[Path]:  # The files
     "Write the result, the report, the figures and the Python code that repeats them."
     if search.model is None:
@@ -226,10 +239,12 @@ def export_all(
     source = _moved(search.source, folder)
     (folder / "search.py").write_text(_script(model, source), encoding="utf-8")
     model.save(folder / "order.json")
-    write_report(model, folder / "report.html", data=source.code())
+    write_report(model, folder / "report.html", data=source.code(), title=heading(source.title()),
+                 small_counts=small_counts)
     figures = _pictures(search)
-    for name, draw in figures.items(): (folder / f"{name}.png").write_bytes(draw_png(draw))
-    names = ["search.py", "order.json", "report.html", *(f"{name}.png" for name in figures)]
+    for name, draw in figures.items():
+        (folder / f"{name}.svg").write_text(draw_svg(draw), encoding="utf-8")
+    names = ["search.py", "order.json", "report.html", *(f"{name}.svg" for name in figures)]
     return sorted(folder / name for name in names)
 
 # %% ../nbs/44_explorer.ipynb #99848ee1
@@ -250,8 +265,11 @@ class Explorer:
         self._run_panel()
         self._result_panel(folder)
         self._load()
-        panels = [self.table_panel, self.method_panel, self.knowledge_panel, self.run_panel]
-        left = widgets.VBox(panels, layout={"width": "380px"})
+        folded = [self.reading_panel, self.knowledge_panel, self.method_panel]
+        self.options = widgets.Accordion(folded, titles=_FOLDED)
+        self.options.add_class("ds-options")
+        panels = [self.table_panel, self.run_panel, self.options]
+        left = widgets.VBox(panels, layout={"width": "330px"})
         self.view = widgets.HBox([left, self.result_panel], layout={"flex_flow": "row wrap"})
 
     def _repr_mimebundle_(self, **options): return self.view._repr_mimebundle_(**options)
@@ -262,20 +280,23 @@ class Explorer:
 
 
 _IDLE = "nothing run yet"
+_FOLDED = ("How the table is read", "What is known", "Method")
 
 # %% ../nbs/44_explorer.ipynb #2cbe5cdd
 _LOCK = threading.Lock()
-_WIDE = {"width": "360px"}
+_WIDE = {"width": "98%"}
 
 
 def _fill(image: widgets.Image, draw: Callable | None) -> None:
     "Draw into an image widget while nobody else draws; None hides it."
     if draw is not None:
-        with _LOCK: image.value = draw_png(draw, dpi=100)
+        with _LOCK: image.value = draw_svg(draw).encode()
     image.layout.display = "none" if draw is None else ""
 
 # %% ../nbs/44_explorer.ipynb #84a72f49
-def _hidden() -> widgets.Image: return widgets.Image(layout={"display": "none"})
+def _hidden() -> widgets.Image:
+    "A place for a picture."
+    return widgets.Image(format="svg+xml", layout={"display": "none", "max_width": "100%"})
 
 # %% ../nbs/44_explorer.ipynb #92efc2a8
 def _box(title: str, *children) -> widgets.VBox:
@@ -288,6 +309,7 @@ def _widget(part: Field) -> widgets.Widget:
     words, default = describe(part.name), part.default
     look = dict(description=words["label"], layout=_WIDE, style={"description_width": "90px"})
     if part.name == "columns": return widgets.SelectMultiple(options=[], rows=6, **look)
+    if words["metavar"] == "COLUMN": return widgets.Combobox(placeholder=words["text"], **look)
     if not words["choices"]:
         shown = "" if default in (None, ()) else written(default)
         hint = words["text"] + (f", as {words['metavar']}" if words["metavar"] else "")
@@ -315,20 +337,23 @@ _FILE = "a file"
 @patch
 def _table_panel(self: Explorer, network: str, rows: int) -> None:
     "Where the table comes from, and how it is read."
+    look = dict(layout=_WIDE, style={"description_width": "90px"})
     self.source = widgets.Dropdown(options=[_FILE, *network_names()], value=network,
-                                   description="Table", layout=_WIDE)
+                                   description="Table", **look)
     self.rows = widgets.BoundedIntText(rows, min=10, max=10_000_000, description="Drawn rows",
-                                       layout=_WIDE)
-    self.path = widgets.Text(placeholder="data.csv, or upload it", description="Path", layout=_WIDE)
+                                       **look)
+    self.path = widgets.Text(placeholder="data.csv, or upload it", description="Path", **look)
     self.upload = widgets.FileUpload(multiple=False, description="Upload")
     self.reading = {part.name: _widget(part) for part in fields(Reading)}
     self.columns, self.bins = self.reading["columns"], self.reading["bins"]
-    self.missing = self.reading["missing"]
-    self.table_note = widgets.HTML()
+    self.missing, self.table_note = self.reading["missing"], widgets.HTML()
     for widget in self._sources(): widget.observe(lambda change: self._load(), names="value")
-    self.source.add_class("ds-source")
-    first = [self.source, self.rows, self.path, self.upload]
-    self.table_panel = _box("Table", *first, *self.reading.values(), self.table_note)
+    named = {"ds-source": self.source, "ds-path": self.path, "ds-table": self.table_note}
+    named |= {f"ds-{name}": widget for name, widget in self.reading.items()}
+    for name, widget in named.items(): widget.add_class(name)
+    first = [self.source, self.rows, self.path, self.upload, self.table_note]
+    self.table_panel = _box("Table", *first)
+    self.reading_panel = widgets.VBox(list(self.reading.values()))
 
 # %% ../nbs/44_explorer.ipynb #a7c379fa
 @patch
@@ -364,12 +389,15 @@ def _source(self: Explorer, columns: bool = True) -> Source:
 def _load(self: Explorer) -> None:
     "List the columns of the chosen source."
     is_file = self.source.value == _FILE
-    for widget in (self.path, self.upload, *self.reading.values()): widget.disabled = not is_file
-    self.columns.disabled, self.rows.disabled = False, is_file
+    for widget in self.reading.values(): widget.disabled = not is_file
+    for widget in (self.path, self.upload): widget.layout.display = "" if is_file else "none"
+    self.rows.layout.display = "none" if is_file else ""
+    self.columns.disabled = False
     try: names, note = self._source(columns=False).names(), ""
     except Exception as error: names, note = [], html.escape(tell(error, form))
     if is_file and not self._uploaded()[0]: note = "0 columns"
     self.columns.options, self.columns.value = names, tuple(names)
+    self.reading["weights"].options = tuple(map(str, names))
     for widget in (self.tier_column, self.earlier, self.later):
         widget.options, widget.value = names, names[0] if names else None
     self._tiers, self._before = {}, []
@@ -393,7 +421,7 @@ def _method_panel(self: Explorer) -> None:
     self.seed = widgets.BoundedIntText(0, min=0, max=2**31 - 1, description="Seed", layout=_WIDE)
     self.compare.add_class("ds-compare")
     parts = (self.measure, self.compare, self.estimator, self.guide, self.seed)
-    self.method_panel = _box("Method", *parts)
+    self.method_panel = widgets.VBox(parts)
 
 # %% ../nbs/44_explorer.ipynb #b8c35f11
 @patch
@@ -407,19 +435,19 @@ def settings(self: Explorer) -> DiscreteScore:  # Not fitted
 @patch
 def _knowledge_panel(self: Explorer) -> None:
     "Columns into tiers, and pairs."
-    pick = lambda width=150, **more: widgets.Dropdown(layout={"width": f"{width}px"}, **more)
+    pick = lambda width=105, **more: widgets.Dropdown(layout={"width": f"{width}px"}, **more)
     push = lambda text, width: widgets.Button(description=text, layout={"width": f"{width}px"})
     tiers = [(f"tier {k}", k) for k in range(1, 10)]
-    self.tier_column, self.tier = pick(options=[]), pick(90, options=tiers)
+    self.tier_column, self.tier = pick(options=[]), pick(75, options=tiers)
     self.earlier, self.later = pick(options=[]), pick(options=[])
-    put, pair, clear = push("Put", 60), push("Add", 50), push("Forget all", 100)
+    put, pair, clear = push("Put", 50), push("Add", 50), push("Forget all", 100)
     put.on_click(lambda button: self.put_in_tier(self.tier_column.value, self.tier.value))
     pair.on_click(lambda button: self.add_pair(self.earlier.value, self.later.value))
     clear.on_click(lambda button: self.forget())
     self.knowledge_note = widgets.HTML()
     rows = [[self.tier_column, self.tier, put],
             [self.earlier, widgets.Label("before"), self.later], [pair, clear]]
-    self.knowledge_panel = _box("What is known", *map(widgets.HBox, rows), self.knowledge_note)
+    self.knowledge_panel = widgets.VBox([*map(widgets.HBox, rows), self.knowledge_note])
 
 # %% ../nbs/44_explorer.ipynb #5eca9e3c
 @patch
@@ -523,7 +551,9 @@ def _on_end(self: Explorer, search: Search) -> None:
     "Show what came out, or what went wrong."
     self.run_button.disabled, self.stop_button.disabled = False, True
     failed = search.error is not None or search.model is None
-    if failed: said = [f"<b>{html.escape(tell(search.error, form))}</b>"]
+    if failed:
+        said = [f"<b>{html.escape(tell(search.error, form))}</b>"]
+        if search.table is None: self.options.selected_index = 0
     else:
         notes = [Phrase(note).say(form) for note in remarks(search.model.result_)]
         said = ["done"] * search.model.result_.complete + list(map(html.escape, notes))
@@ -531,7 +561,8 @@ def _on_end(self: Explorer, search: Search) -> None:
     if not failed: self._show_result()
 
 # %% ../nbs/44_explorer.ipynb #e83c5bcf
-_TABS = ("Step by step", "Graph", "Order", "Elimination", "Compare", "Diagnosis", "Export")
+_TABS = ("Result", "Step by step", "Graph", "Effect", "Order", "Elimination", "Compare",
+         "Diagnosis", "Export")
 
 
 @patch
@@ -540,12 +571,32 @@ def _result_panel(self: Explorer, folder: str) -> None:
     self.headline, self.order_image, self.elimination_image = widgets.HTML(), _hidden(), _hidden()
     self.compare_note = widgets.HTML("choose a second measure and run again")
     self.compare_image = _hidden()
-    pages = [self._step_page(), self._graph_page(), [self.headline, self.order_image],
-             [self.elimination_image], [self.compare_note, self.compare_image],
-             self._diagnosis_page(), self._export_page(folder)]
+    pages = [self._verdict_page(), self._step_page(), self._graph_page(), self._effect_page(),
+             [self.headline, self.order_image], [self.elimination_image],
+             [self.compare_note, self.compare_image], self._diagnosis_page(),
+             self._export_page(folder)]
     self.tabs = widgets.Tab(list(map(widgets.VBox, pages)), titles=_TABS)
+    self.tabs.add_class("ds-tabs")
     self.tabs.observe(lambda change: self._show_tab(), names="selected_index")
-    self.result_panel = widgets.VBox([self.tabs], layout={"flex": "1 1 600px"})
+    self.result_panel = widgets.VBox([self.tabs], layout={"flex": "1 1 500px", "min_width": "0"})
+
+# %% ../nbs/44_explorer.ipynb #9f79c399
+_FIRST = "Choose a table and press Run."
+_LOOK = ("<style>.ds-verdict .key, .ds-todo .key { font-weight: 600 } "
+         ".ds-tabs > .lm-TabBar .lm-TabBar-tab { flex: 0 1 auto !important }</style>")
+
+
+@patch
+def _verdict_page(self: Explorer) -> list[widgets.Widget]:
+    "The verdict, the graph, and what to do next."
+    self.verdict = widgets.HTML(_LOOK + _FIRST)
+    self.touch, self.todo = widgets.HTML(), widgets.HTML()
+    self.small_counts = widgets.Checkbox(False, description="Show counts below five",
+                                         indent=False)
+    self.small_counts.observe(lambda change: self._show_again("Result"), names="value")
+    named = {"ds-verdict": self.verdict, "ds-touch": self.touch, "ds-todo": self.todo}
+    for name, widget in named.items(): widget.add_class(name)
+    return [self.verdict, self.touch, self.todo, self.small_counts]
 
 # %% ../nbs/44_explorer.ipynb #22adedd6
 @patch
@@ -583,6 +634,18 @@ def _graph_page(self: Explorer) -> list[widgets.Widget]:
     self.learner_note, self.learner_image = widgets.HTML(), _hidden()
     return [self.base, self.learner_image, self.learner_note]
 
+# %% ../nbs/44_explorer.ipynb #89ee5a43
+@patch
+def _effect_page(self: Explorer) -> list[widgets.Widget]:
+    "Which column is set, which one is looked at, and what would come of it."
+    pick = lambda label: widgets.Dropdown(options=[], description=label)
+    self.treatment, self.outcome = pick("If we set"), pick("what of")
+    self.effect_note = widgets.HTML()
+    for widget in (self.treatment, self.outcome):
+        widget.observe(lambda change: self._show_again("Effect"), names="value")
+    self.effect_note.add_class("ds-effect")
+    return [widgets.HBox([self.treatment, self.outcome]), self.effect_note]
+
 # %% ../nbs/44_explorer.ipynb #e11bc616
 @patch
 def _export_page(self: Explorer, folder: str) -> list[widgets.Widget]:
@@ -599,7 +662,9 @@ def _export_page(self: Explorer, folder: str) -> list[widgets.Widget]:
 @patch
 def _show_result(self: Explorer) -> None:
     "Fill the panels after a search."
-    self._drawn = set()
+    self._drawn, names = set(), list(self.search.model.result_.names)
+    for widget, name in ((self.treatment, names[0]), (self.outcome, names[-1])):
+        widget.options, widget.value = names, name
     self.slider.max = max(1, len(self.search.model.result_.steps))
     if self.slider.value == 1: self._show_step()
     else: self.slider.value = 1
@@ -630,9 +695,10 @@ def _show_tab(self: Explorer) -> None:
     tab = _TABS[self.tabs.selected_index or 0]
     if self.search is None or self.search.model is None or tab in self._drawn: return
     self._drawn.add(tab)
-    show = {"Order": self._show_order, "Elimination": self._show_elimination,
+    show = {"Result": self._show_verdict, "Order": self._show_order,
+            "Elimination": self._show_elimination,
             "Compare": self._show_comparison, "Diagnosis": self._show_diagnosis,
-            "Graph": self._show_graph, "Export": self._show_code}
+            "Graph": self._show_graph, "Effect": self._show_effect, "Export": self._show_code}
     if tab in show: show[tab]()
 
 # %% ../nbs/44_explorer.ipynb #5b36fdf8
@@ -642,6 +708,22 @@ def _show_again(self: Explorer, tab: str) -> None:
     if self.search is None or self.search.model is None: return
     self._drawn.discard(tab)
     self._show_tab()
+
+# %% ../nbs/44_explorer.ipynb #1ac50dc0
+@patch
+def _show_verdict(self: Explorer) -> None:
+    "What to believe, the graph to touch, and what to do next."
+    model = self.search.model
+    result = model.result_
+    known, verdict = stated(result), compelled(result)
+    said = [*([Statement(known.headline, quiet=True)] if known else []),
+            Statement(verdict.headline, verdict.details)]
+    if result.agreement is not None: said.append(Statement(vote(result).headline))
+    self.verdict.value = _LOOK + "".join(page(part, form) for part in said)
+    self.todo.value = page(next_steps(result), form)
+    drawn = result.edges is not None and len(result.edges)
+    with _LOCK:
+        self.touch.value = model.view(self.small_counts.value).frame() if drawn else ""
 
 # %% ../nbs/44_explorer.ipynb #162cec87
 @patch
@@ -692,6 +774,18 @@ def _show_diagnosis(self: Explorer) -> None:
     draw = lambda: plot_in_degrees(found.in_degrees, max_in_degree=found.max_in_degree)
     _fill(self.diagnosis_image, draw)
 
+# %% ../nbs/44_explorer.ipynb #a3cfea92
+@patch
+def _show_effect(self: Explorer) -> None:
+    "What setting a column would do, or why nobody can say."
+    first, second = self.treatment.value, self.outcome.value
+    if first is None or first == second:
+        self.effect_note.value = "choose two columns"
+        return
+    try: found = self.search.model.effect(first, second)
+    except ValueError as error: self.effect_note.value = html.escape(tell(error, form))
+    else: self.effect_note.value = page(would_change(found), form)
+
 # %% ../nbs/44_explorer.ipynb #194ea974
 @patch
 def _show_graph(self: Explorer) -> None:
@@ -705,14 +799,24 @@ def _show_graph(self: Explorer) -> None:
     self.learner_note.value = page(graph_edges(found))
     _fill(self.learner_image, found.plot)
 
+# %% ../nbs/44_explorer.ipynb #41cf9add
+def _download(path: Path, most: int = 20_000_000) -> str:
+    "A link that holds the file; its path only if it is large."
+    name = html.escape(str(path))
+    if path.stat().st_size > most: return name
+    kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+    content = base64.b64encode(path.read_bytes()).decode()
+    return f'<a download="{html.escape(path.name)}" href="data:{kind};base64,{content}">{name}</a>'
+
 # %% ../nbs/44_explorer.ipynb #1cda45cd
 @patch
 def export(self: Explorer) -> list[Path]:
-    "Write result, report, figures and code into the folder."
-    try: files = [] if self.search is None else export_all(self.search, self.folder.value)
+    "Write result, report, figures and code into the folder, and offer them for download."
+    folder, small = self.folder.value, self.small_counts.value
+    try: found = self.search and export_all(self.search, folder, small_counts=small) or []
     except (OSError, ValueError) as error:
         self.exported.value = html.escape(tell(error, form))
         return []
-    listed = "".join(f"<li>{html.escape(str(file))}</li>" for file in files)
-    self.exported.value = f"<ul>{listed}</ul>" if files else "run a search first"
-    return files
+    listed = "".join(f"<li>{_download(file)}</li>" for file in found)
+    self.exported.value = f"<ul>{listed}</ul>" if found else "run a search first"
+    return found

@@ -476,10 +476,12 @@ def _curve(layout, i, j):
 
 # %% ../nbs/41_figures.ipynb #98a8354b
 def _between(layout, i, j) -> np.ndarray:
-    "The points that an edge passes; a bend beside the straight line if the layout has none."
-    if (i, j) in layout.routes: return layout.routes[i, j] * _FLAT
-    if (j, i) in layout.routes: return layout.routes[j, i][::-1] * _FLAT
+    "What bends an edge: the points it passes, or one beside the line if the layout has none."
     a, b = layout.places[[i, j]] * _FLAT
+    known = layout.routes.get((i, j), layout.routes.get((j, i), np.empty((0, 2))))
+    if (i, j) not in layout.routes: known = known[::-1]
+    if len(known) == 1: return 2 * known * _FLAT - (a + b) / 2
+    if (i, j) in layout.routes or (j, i) in layout.routes: return known * _FLAT
     aside = np.array([b[1] - a[1], a[0] - b[0]])
     return np.array([(a + b) / 2 + .3 * aside / max(np.hypot(*(b - a))**.5, .3)])
 

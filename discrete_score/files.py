@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from csv import Error as CsvError
 from csv import reader as cut_lines
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from importlib.metadata import PackageNotFoundError, version
 from numbers import Integral
@@ -157,17 +157,23 @@ def _with_name(start: bytes, layout: _Layout) -> bytes:
     if code == "utf-16": code = "utf-16-be" if mark == b"\xfe\xff" else "utf-16-le"
     return mark + layout.sep.encode(code) + start[len(mark):]
 
+# %% ../nbs/01_files.ipynb #1df1db0b
+@cache
+def _all_text() -> pyarrow.csv.ConvertOptions:
+    "Every column as text, each distinct cell once."
+    text = pa.dictionary(pa.int32(), pa.string())
+    types = {f"f{j}": text for j in range(_MAX_COLUMNS)}
+    return pyarrow.csv.ConvertOptions(column_types=types, strings_can_be_null=False)
+
 # %% ../nbs/01_files.ipynb #1007fb14
 def _csv_batches(stream, reading):
     "All cells as text, header included; at least `nrows` + 1 rows if there are so many."
-    text = pa.dictionary(pa.int32(), pa.string())
     reader = pyarrow.csv.open_csv(
         stream,
         pyarrow.csv.ReadOptions(autogenerate_column_names=True, encoding=reading.encoding,
                                 use_threads=False, block_size=1 << 22),
         pyarrow.csv.ParseOptions(delimiter=reading.sep, newlines_in_values=True),
-        pyarrow.csv.ConvertOptions(column_types={f"f{j}": text for j in range(_MAX_COLUMNS)},
-                                   strings_can_be_null=False))
+        _all_text())
     batches, rows = [], 0
     for batch in reader:
         batches, rows = [*batches, batch], rows + len(batch)
@@ -752,9 +758,9 @@ _COUNTS = {"freq", "frequency", "count", "counts", "n", "weight", "weights", "wt
 
 def _is_count(frame: pd.DataFrame, name: str) -> bool:
     "Does this column say how often each combination of the others was seen?"
-    cells, rest = frame[name], frame.drop(columns=name)
-    if name.strip(" ._").casefold() not in _COUNTS or not rest.shape[1] or len(frame) < 4:
+    if name.strip(" ._").casefold() not in _COUNTS or frame.shape[1] < 2 or len(frame) < 4:
         return False
+    cells, rest = frame[name], frame.drop(columns=name)
     if not pd.api.types.is_integer_dtype(cells) or cells.min() < 0 or cells.max() < 2: return False
     repeated = all(2 * rest[other].nunique() <= len(frame) for other in rest)
     return repeated and not rest.duplicated().any()
@@ -864,7 +870,7 @@ def attempt(
     names: Sequence[str] | None = None,  # As in `table`
 ) -> Attempt:
     "Try to read, mend what is wrong as each message advises, and try again."
-    problems, place = [], _place(source)
+    problems, place, seen = [], _place(source), {self}
     while True:
         if place is not None: source.seek(place)
         try:
@@ -873,9 +879,10 @@ def attempt(
         except (Problem, WrongType) as error:
             problems += getattr(error, "problems", [error])
             better = self.mended(error.remedies)
-            again = better != self and (place is not None or not hasattr(source, "read"))
-            if not again or len(problems) > 1000: return Attempt(tuple(problems), None, None)
+            again = better not in seen and (place is not None or not hasattr(source, "read"))
+            if not again: return Attempt(tuple(problems), None, None)
             self = better
+            seen.add(self)
 
 # %% ../nbs/01_files.ipynb #830699af
 @patch
@@ -965,8 +972,9 @@ class Look:
 
     def _repr_markdown_(self):
         head = ["| column | holds | different | missing | becomes |", "|---|---|---:|---:|---|"]
-        lines = [f"| {c.name} | {c.holds} | {c.values:,} | {c.missing:,} | {c.becomes} |"
-                 for c in self.columns]
+        names = [c.name.replace("|", "&#124;").replace("<", "&lt;") for c in self.columns]
+        lines = [f"| {name} | {c.holds} | {c.values:,} | {c.missing:,} | {c.becomes} |"
+                 for name, c in zip(names, self.columns)]
         error, notes = self.attempt.error(), self.attempt.table.notes
         said = [*([str(error)] if error else []), *map(str, self.advice), *notes]
         return "\n".join([*head, *lines, "", *(f"- {text}" for text in said)])
@@ -1006,6 +1014,7 @@ def look(
     source: str | os.PathLike | IO | pd.DataFrame | np.ndarray | Table,  # As in `table`
 ) -> Look:
     "What each column will become, and what is in the way."
+    if isinstance(source, str) and source == "-": source = _spooled(sys.stdin.buffer, None)
     place = _place(source)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")

@@ -20,10 +20,11 @@ from discrete_score.graphs import (
     topological_order)
 from .measures import as_measure
 from .order import (
-    Guide, Knowledge, OrderResult, Verdict, as_relation, causal_order, draw_rows, margin)
+    Guide, Known, Knowledge, OrderResult, Verdict, as_known, causal_order, draw_rows, margin)
 from .score import ScoreEstimator
 from .scores import Families, as_score, families_of
-from .search import Ordering, ParentSets, best_ordering, choose_sample_size
+from .search import (
+    Ordering, ParentSets, best_ordering, best_parents, choose_sample_size)
 
 # %% ../nbs/23_guide.ipynb #272c33c5
 class EvidenceGuide:
@@ -53,8 +54,8 @@ def fit(
     "Find the best network, and how firmly the data hold its arrows."
     table = as_table(table)
     families, start, self.names_ = families_of(table, self.score), None, table.names
-    before = as_relation(knowledge, table.names)
-    allowed = ~before.T if before.any() else None
+    known = as_known(knowledge, table.names)
+    allowed = None if known.nothing else known.allowed
     if self.score == "bdeu": families, start = choose_sample_size(families, seed=self.seed)
     if allowed is not None: start = None
     self.ordering_ = best_ordering(families, start, allowed=allowed, patience=self.patience,
@@ -62,6 +63,7 @@ def fit(
     log, self.score_ = np.log(table.total), families.rule
     self.tau_, self.firm_ = self.tolerance * log, self.firmness * log
     self._now, self._known, self._allowed, self._arrows = self.ordering_, {}, allowed, None
+    self._required = known.required
     return self
 
 # %% ../nbs/23_guide.ipynb #6fbb3087
@@ -273,8 +275,23 @@ def graph(
     self: EvidenceGuide,
     order: Sequence[str],  # Column names, roots first
 ) -> np.ndarray:  # DAG
-    "The network that `order` admits."
-    return self._admitted(order).network
+    "The network that `order` admits, with all required arrows."
+    return self._with_arrows(self._admitted(order).network, order, self._required)
+
+# %% ../nbs/23_guide.ipynb #4943820a
+@patch
+def _with_arrows(self: EvidenceGuide, found: np.ndarray, order, arrows: np.ndarray) -> np.ndarray:
+    "A network along an order with arrows that must be in it; families that lack one choose anew."
+    place = {self.names_.index(name): k for k, name in enumerate(order)}
+    allowed = np.ones_like(found) if self._allowed is None else self._allowed
+    for j in np.flatnonzero((arrows & ~found).any(0)).tolist():
+        held = np.flatnonzero(arrows[:, j]).tolist()
+        earlier = [v for v in place if place[v] < place[j] and allowed[v, j]]
+        families = self.ordering_.sets.families
+        parents = best_parents(families, j, earlier, required=held, seed=self.seed)
+        found[:, j] = False
+        found[list(parents), j] = True
+    return found
 
 # %% ../nbs/23_guide.ipynb #448a5791
 @patch
@@ -344,18 +361,20 @@ def fit(
         nodes, columns = (", ".join(map(str, n[:8])) for n in (self.names_, table.names))
         raise Problem("the graph has the nodes {nodes}; the table has the columns {columns}. "
                       "They must agree, in the same order.", nodes=nodes, columns=columns)
-    self.pdag = _orient(self._given, as_relation(knowledge, table.names), self.names_)
+    self.pdag = _orient(self._given, as_known(knowledge, table.names), self.names_)
     return self
 
 # %% ../nbs/23_guide.ipynb #def3edf9
-def _orient(pdag, before, names):
+def _orient(pdag, told: Known, names):
     "The PDAG with its undirected edges directed as known; an error if the class has none."
-    against = pdag & ~pdag.T & before.T
-    if against.any():
-        raise Problem("{knowledge} contradicts these arrows of the guide: {arrows}.",
-                      knowledge=Setting("knowledge"),
-                      arrows=", ".join(edge_list(against, names)[:5]))
-    known = pdag & before
+    against = pdag & ~pdag.T & ~told.allowed
+    apart, lacking = pdag & told.forbidden & told.forbidden.T, told.required & ~pdag
+    for wrong, why in ((against | np.triu(apart), "contradicts these arrows of the guide"),
+                       (lacking, "requires arrows that the guide's class lacks")):
+        if wrong.any():
+            raise Problem("{knowledge} {why}: {arrows}.", knowledge=Setting("knowledge"), why=why,
+                          arrows=", ".join(edge_list(wrong, names)[:5]))
+    known = pdag & ~told.allowed.T
     wanted, oriented = dag_to_cpdag(consistent_extension(pdag, names=names)), pdag & ~known.T
     try: same = (dag_to_cpdag(consistent_extension(oriented, names=names)) == wanted).all()
     except ValueError: same = False
@@ -477,7 +496,8 @@ def evidence(
     order: Sequence[str],  # Column names, roots first
 ) -> float:  # Log evidence, in nats
     "Log evidence of the network that `order` admits: it compares orders without the truth."
-    return self._admitted(order).value
+    if not self._required.any(): return self._admitted(order).value
+    return self.ordering_.sets.families.total(EvidenceGuide.graph(self, order))
 
 # %% ../nbs/23_guide.ipynb #0d41cc17
 def random_order(

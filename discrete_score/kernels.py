@@ -4,17 +4,17 @@
 
 # %% auto #0
 __all__ = ['PLAN', 'RISING', 'LEFT_OUT', 'LIKELIHOOD', 'SET', 'N_SET', 'BRANCH', 'N_BRANCH', 'SHRUNK', 'N_SHRUNK', 'CHILD',
-           'NO_ROOM', 'WISHES', 'ROOT', 'TO_SHRINK', 'READY', 'kernel', 'Data', 'pack', 'popcount', 'ones', 'as_data',
-           'Terms', 'far_term', 'term', 'Use', 'picks', 'worth', 'cells_of', 'sizes_of', 'cut', 'seen_configs',
-           'seen_cells', 'list_rows', 'count_cells', 'sum_terms', 'extend_small', 'renumber', 'codes_of', 'piles_of',
-           'large_piles', 'walk', 'extend_large', 'cell_of_rows', 'extend_dense', 'size_of', 'extend', 'count_family',
-           'family_sums', 'Trees', 'new_trees', 'enlarged', 'rank_branches', 'candidates_of', 'add_node', 'ask',
-           'descend', 'choose', 'set_shrunk', 'choose_all', 'Sizes', 'new_sizes', 'find_size', 'need_size', 'add_size',
-           'use_of', 'row_of', 'score_of', 'without', 'counts_without', 'shrink_set', 'set_of', 'grant_next',
-           'grant_all', 'Places', 'holds', 'look_around', 'value_places', 'new_places', 'bar', 'move', 'improve',
-           'reach_all', 'Climb', 'find_legal', 'gain_of', 'best_move', 'take_move', 'distinct_rows', 'Lookup',
-           'find_key', 'own_weights', 'times_child', 'normalise', 'add_stratum', 'strata_by_bits', 'strata_by_rows',
-           'test_pair']
+           'NO_ROOM', 'WISHES', 'ROOT', 'TO_SHRINK', 'READY', 'kernel', 'part', 'Data', 'pack', 'popcount', 'ones',
+           'as_data', 'Terms', 'far_term', 'term', 'Use', 'picks', 'worth', 'cells_of', 'sizes_of', 'cut',
+           'seen_configs', 'seen_cells', 'list_rows', 'count_cells', 'sum_terms', 'extend_small', 'renumber',
+           'codes_of', 'piles_of', 'large_piles', 'walk', 'extend_large', 'cell_of_rows', 'extend_dense', 'size_of',
+           'extend', 'count_family', 'family_sums', 'Trees', 'new_trees', 'enlarged', 'rank_branches', 'candidates_of',
+           'add_node', 'ask', 'descend', 'choose', 'set_shrunk', 'choose_all', 'network_of', 'Sizes', 'new_sizes',
+           'find_size', 'need_size', 'add_size', 'use_of', 'row_of', 'score_of', 'without', 'counts_without',
+           'shrink_set', 'set_of', 'grant_next', 'grant_all', 'Places', 'holds', 'look_around', 'value_places',
+           'new_places', 'bar', 'move', 'improve', 'reach_all', 'Climb', 'find_legal', 'gain_of', 'best_move',
+           'take_move', 'distinct_rows', 'Lookup', 'find_key', 'own_weights', 'times_child', 'normalise', 'add_stratum',
+           'strata_by_bits', 'strata_by_rows', 'test_pair']
 
 # %% ../nbs/98_kernels.ipynb #c279ec3e
 import math
@@ -31,6 +31,14 @@ def kernel(
     "Compile a function on its first call; it runs beside other threads and is kept on disk."
     on_disk = Path(function.__code__.co_filename).is_file()
     return njit(nogil=True, cache=on_disk, error_model="numpy")(function)
+
+# %% ../nbs/98_kernels.ipynb #89c7d665
+def part(
+    function,  # A function of arrays and numbers
+):  # Compiled with the kernel that calls it, or when Python calls it
+    "Make a function a part of the kernel that calls it."
+    on_disk = Path(function.__code__.co_filename).is_file()
+    return njit(nogil=True, cache=on_disk, error_model="numpy", inline="always")(function)
 
 # %% ../nbs/98_kernels.ipynb #d5c05e06
 class Data(NamedTuple):
@@ -72,8 +80,8 @@ def ones(bits):
 
 # %% ../nbs/98_kernels.ipynb #227a85b2
 PLAN = np.array([
-    16.,  # A family of n rows is extended by bitsets up to n / (this + n times the next) cells,
-    .0023,  # by one pass over the rows beyond
+    8.5,  # A family of n rows is extended by bitsets up to n / (this + n times the next) cells,
+    .0027,  # by one pass over the rows beyond
     .1,  # A cell gets a list of its rows if it has fewer than this per word of a bitset
     .45,  # One family is counted by bitsets if cells times words times this is below the rows
     8.,  # It is extended by piles of rows if it would have more cells than this times the rows
@@ -193,7 +201,7 @@ def cut(cell, size, bits, low, m, counts, start, step):
     counts[start + (m - 1) * step] = size
 
 # %% ../nbs/98_kernels.ipynb #5e1c7a10
-@kernel
+@part
 def seen_configs(data, parents, most):
     "Bitsets of the configurations of `parents` that occur; none if there are more than `most`."
     bits, first, words = data.bits, data.first, data.bits.shape[1]
@@ -212,7 +220,7 @@ def seen_configs(data, parents, most):
     return configs
 
 # %% ../nbs/98_kernels.ipynb #5e1c7a11
-@kernel
+@part
 def seen_cells(data, child, parents, most):
     "Bitsets of the cells of a family whose configurations occur; none if more than `most`."
     first, r = data.first, data.n_states[child]
@@ -227,7 +235,7 @@ def seen_cells(data, child, parents, most):
     return cells
 
 # %% ../nbs/98_kernels.ipynb #5e1c7a02
-@kernel
+@part
 def list_rows(cells, sizes, least):
     "Rows of the cells with fewer than `least`, and where those of each cell begin."
     start = np.zeros(len(cells) + 1, np.int64)
@@ -246,7 +254,7 @@ def list_rows(cells, sizes, least):
     return rows, start
 
 # %% ../nbs/98_kernels.ipynb #5e1c7a04
-@kernel
+@part
 def count_cells(data, cells, sizes, rows, start, largest, candidate, counts):
     "Counts of a family's cells by the states of a candidate, `[candidate states * cells]`."
     n, m, low = len(cells), data.n_states[candidate], data.first[candidate]
@@ -282,7 +290,7 @@ def sum_terms(terms, counts, at, r, k, alphas, slots, sums):
         sums[1, a] += configs
 
 # %% ../nbs/98_kernels.ipynb #d1c96ee8
-@kernel
+@part
 def extend_small(data, terms, use, child, cells, n_parents, candidates, out):
     "Scores of a family with each of `candidates` as one more parent, by bitsets of its cells."
     r, n_states, top = data.n_states[child], data.n_states, 1
@@ -363,7 +371,7 @@ def piles_of(data, code, k, child):
     return rows, start[:k_seen + 1]
 
 # %% ../nbs/98_kernels.ipynb #c7fd6ff8
-@kernel
+@part
 def large_piles(rows, start, words, least):
     "Bitsets of the piles with at least `least` rows, and for each pile its bitset or -1."
     piles = start.size - 1
@@ -381,13 +389,13 @@ def large_piles(rows, start, words, least):
     return bits, which
 
 # %% ../nbs/98_kernels.ipynb #91a94c5f
-@kernel
+@part
 def walk(data, terms, alphas, slots, rows, start, bits, which, r, largest, candidate, room, sums):
     "Add the terms of a family in piles, extended by a candidate, to `sums`."
     column, m, low = data.columns[candidate], data.n_states[candidate], data.first[candidate]
     weights, n_alphas, n_piles = data.weights, alphas.shape[1], start.size - 1
     count, totals, left, c = room[0], room[1], room[2], largest // r * r
-    left[:m] = data.often[low:low + m]
+    for s in range(m): left[s] = data.often[low + s]
     for _ in range(n_piles // r):
         c = c + r if c + r < n_piles else 0
         lo, hi, pile = start[c], start[c + r], c + largest % r
@@ -397,8 +405,9 @@ def walk(data, terms, alphas, slots, rows, start, bits, which, r, largest, candi
             at, end = start[pile], start[pile + 1]
             if at == end: continue
             by_bits = which[pile] >= 0 or pile == largest
-            if pile == largest: count[:m] = left[:m]
-            elif by_bits: cut(bits[which[pile]], end - at, data.bits, low, m, count, 0, 1)
+            if pile == largest:
+                for s in range(m): count[s] = left[s]
+            elif by_bits: cut(bits[which[pile]], end - at, data.bits, low, m, count, lo - lo, 1)
             elif weights.size:
                 for z in range(at, end): count[column[rows[z]]] += weights[rows[z]]
             else:
@@ -422,7 +431,7 @@ def walk(data, terms, alphas, slots, rows, start, bits, which, r, largest, candi
                 for a in range(n_alphas): sums[1, a] += term(terms, slots[1, a], alphas[1, a], n)
 
 # %% ../nbs/98_kernels.ipynb #aa63bb71
-@kernel
+@part
 def extend_large(data, terms, use, child, parents, candidates, out):
     "Scores of a family with each of `candidates` as one more parent, by piles of its rows."
     n, words, n_states = data.columns.shape[1], data.bits.shape[1], data.n_states
@@ -442,7 +451,7 @@ def extend_large(data, terms, use, child, parents, candidates, out):
         out[c] = worth(terms, use, m, sums, parents.size + 1)
 
 # %% ../nbs/98_kernels.ipynb #5e1c7e01
-@kernel
+@part
 def cell_of_rows(data, child, parents):
     "The cell of each row, child states times configurations that occur, and how many these are."
     n, column = data.columns.shape[1], data.columns[child]
@@ -456,7 +465,7 @@ def cell_of_rows(data, child, parents):
     return code, k
 
 # %% ../nbs/98_kernels.ipynb #5e1c7e02
-@kernel
+@part
 def extend_dense(data, terms, use, child, cell, k, n_parents, candidates, out):
     "Scores of a family with each of `candidates` as one more parent, by passes over the rows."
     r, n, top, z = data.n_states[child], cell.size, 1, 0
@@ -527,8 +536,8 @@ def count_family(data, child, parents):
 def family_sums(data, terms, use, child, parents):
     "Sums over the cells and over the configurations of a family, `[2, alphas]`."
     counts, r = count_family(data, child, parents), data.n_states[child]
-    sums = np.zeros(use.slots.shape[1:], np.int64)
-    sum_terms(terms, counts, 0, r, counts.size // r, use.alphas[0], use.slots[0], sums)
+    sums, none = np.zeros(use.slots.shape[1:], np.int64), np.int64(0)
+    sum_terms(terms, counts, none, r, counts.size // r, use.alphas[0], use.slots[0], sums)
     return sums
 
 # %% ../nbs/98_kernels.ipynb #55715ea9
@@ -586,7 +595,7 @@ def enlarged(
     return more
 
 # %% ../nbs/98_kernels.ipynb #06aa2e30
-@kernel
+@part
 def rank_branches(trees, candidates, row, score):
     "Write the branches of a new node: the candidates that improve it, best first."
     at, n = trees.used[2], 0
@@ -647,7 +656,7 @@ def ask(trees, child, node, branch, before):
     k = trees.n_wishes[0]
     if k == len(trees.wishes): return WISHES
     trees.wishes[k, 0], trees.wishes[k, 1], trees.wishes[k, 2] = child, node, branch
-    trees.masks[k] = before
+    for v in range(before.size): trees.masks[k, v] = before[v]
     trees.n_wishes[0] += 1
     return WISHES
 
@@ -699,6 +708,17 @@ def choose_all(trees, order, nodes):
         nodes[v] = choose(trees, v, before, passed)
         before[v] = True
     return trees.n_wishes[0]
+
+# %% ../nbs/98_kernels.ipynb #adc41659
+@kernel
+def network_of(trees, order, nodes, dag):
+    "Mark the edges of the network at `nodes` in `dag[d, d]`: its score."
+    score = 0.
+    for v in order:
+        at = trees.nodes[nodes[v]]
+        for x in range(at[SHRUNK], at[SHRUNK] + at[N_SHRUNK]): dag[trees.members[x], v] = True
+        score += trees.scores[nodes[v], 1]
+    return score
 
 # %% ../nbs/98_kernels.ipynb #5e1c7b03
 class Sizes(NamedTuple):
@@ -776,7 +796,7 @@ def use_of(data, sizes, child, parents, n):
     return Use(alphas, slots, charges, True, sizes.edge_cost), good
 
 # %% ../nbs/98_kernels.ipynb #5e1c7b0b
-@kernel
+@part
 def row_of(data, terms, sizes, child, parents, candidates, least, row):
     "Write the scores of a family with each of `candidates` into `row[d]`, if more than `least`."
     use, good = use_of(data, sizes, child, parents, sizes.states.size)
@@ -795,18 +815,19 @@ def row_of(data, terms, sizes, child, parents, candidates, least, row):
 @kernel
 def score_of(data, terms, sizes, child, parents, counts):
     "The score of a family with these counts, and whether its sizes are known."
-    use, good = use_of(data, sizes, child, parents, 1)
+    none, one = np.int64(0), np.int64(1)
+    use, good = use_of(data, sizes, child, parents, one)
     if not good: return 0., False
     sums, r = np.zeros((2, 1), np.int64), data.n_states[child]
-    sum_terms(terms, counts, 0, r, counts.size // r, use.alphas[0], use.slots[0], sums)
-    return worth(terms, use, 0, sums, parents.size), True
+    sum_terms(terms, counts, none, r, counts.size // r, use.alphas[0], use.slots[0], sums)
+    return worth(terms, use, none, sums, parents.size), True
 
 # %% ../nbs/98_kernels.ipynb #5e1c7b0f
 @kernel
 def without(parents, k):
     "The parents but the one in place `k`."
     fewer = np.empty(parents.size - 1, np.int64)
-    fewer[:k], fewer[k:] = parents[:k], parents[k + 1:]
+    for x in range(fewer.size): fewer[x] = parents[x + (x >= k)]
     return fewer
 
 # %% ../nbs/98_kernels.ipynb #5e1c7b15
@@ -824,7 +845,7 @@ def counts_without(data, child, parents, k, counts):
     return fewer, out
 
 # %% ../nbs/98_kernels.ipynb #5e1c7b10
-@kernel
+@part
 def shrink_set(data, terms, sizes, trees, child, parents):
     "Drop parents while that helps: those left, their score, and whether all sizes are known."
     counts = count_family(data, child, parents)
@@ -835,7 +856,7 @@ def shrink_set(data, terms, sizes, trees, child, parents):
             fewer, some = counts_without(data, child, parents, k, counts)
             scores[k], known = score_of(data, terms, sizes, child, fewer, some)
             good &= known
-        best, top = -1, scores.max() - trees.tolerance
+        best, top = np.int64(-1), scores.max() - trees.tolerance
         for k in range(parents.size):
             first = best < 0 or trees.hashes[parents[k]] < trees.hashes[parents[best]]
             if scores[k] >= top and first: best = k
@@ -845,7 +866,7 @@ def shrink_set(data, terms, sizes, trees, child, parents):
     return parents, now, good
 
 # %% ../nbs/98_kernels.ipynb #5e1c7b11
-@kernel
+@part
 def set_of(trees, node, missing):
     "The parents of a node, or of the one that its branch `missing` leads to, in increasing order."
     n = 0 if missing == ROOT else trees.nodes[node, N_SET]
@@ -859,7 +880,7 @@ def set_of(trees, node, missing):
     return parents
 
 # %% ../nbs/98_kernels.ipynb #5e1c7b12
-@kernel
+@part
 def grant_next(data, terms, sizes, trees, child, node, missing, row):
     "Do what a walk lacks: 1, or 0 if there is no room, or -1 if a size is wanted."
     parents = set_of(trees, node, missing)
@@ -960,7 +981,7 @@ def new_places(
     return Places(own, without, after, np.zeros(d or n, np.int64), np.zeros(n))
 
 # %% ../nbs/98_kernels.ipynb #a073d5a4
-@kernel
+@part
 def bar(values, order, v, first, second):
     "Bar the places of `v` that would bring `second` before `first`."
     x = 0
@@ -971,7 +992,7 @@ def bar(values, order, v, first, second):
         x += 1
 
 # %% ../nbs/98_kernels.ipynb #1a4b40c6
-@kernel
+@part
 def move(order, nodes, v, at, to, places):
     "Take `v` from place `at` to place `to`."
     x = 0
@@ -1010,10 +1031,11 @@ def improve(trees, order, queue, target, first, second, places, state):
 
 # %% ../nbs/98_kernels.ipynb #47c07b42
 @kernel
-def reach_all(dag):
-    "Who reaches whom along the arrows, everyone themselves included."
+def reach_all(dag, reach):
+    "Write who reaches whom along the arrows, everyone themselves included."
     n = len(dag)
-    reach, todo = np.zeros((n, n), np.bool_), np.empty(n, np.int64)
+    todo = np.empty(n, np.int64)
+    reach[:] = False
     for i in range(n):
         reach[i, i] = True
         todo[0], k = i, 1
@@ -1025,7 +1047,6 @@ def reach_all(dag):
                     reach[i, w] = True
                     todo[k] = w
                     k += 1
-    return reach
 
 # %% ../nbs/98_kernels.ipynb #29d7725d
 class Climb(NamedTuple):
@@ -1100,7 +1121,7 @@ def take_move(state, kind, i, j):
     "Make a move; who reaches whom follows."
     state.dag[i, j] = kind == 0
     if kind == 2: state.dag[j, i] = True
-    if kind != 0: state.reach[:] = reach_all(state.dag)
+    if kind != 0: reach_all(state.dag, state.reach)
     else:
         for a in range(len(state.dag)):
             if not state.reach[a, i]: continue
@@ -1216,7 +1237,7 @@ def add_stratum(table, across, down, seen, sums):
     sums[3] += n - 1
 
 # %% ../nbs/98_kernels.ipynb #eb6e71d4
-@kernel
+@part
 def strata_by_bits(data, i, k, given, sums):
     "Add all strata of a test, counted by bitsets."
     r, c = data.n_states[i], data.n_states[k]
@@ -1232,7 +1253,7 @@ def strata_by_bits(data, i, k, given, sums):
     sums[4] = (seen[:r].sum() - 1) * (seen[r:].sum() - 1)
 
 # %% ../nbs/98_kernels.ipynb #61432011
-@kernel
+@part
 def strata_by_rows(data, i, k, given, sums):
     "Add all strata of a test, from rows sorted by stratum and by the state of `i`."
     n, r, c, weights = data.columns.shape[1], data.n_states[i], data.n_states[k], data.weights

@@ -23,7 +23,7 @@ from .data import Schema, Table
 from .files import fingerprint, label_texts, plain, read_json, versions, write_json
 from .graphs import is_dag, reachable, reduced
 from .guide import Agreement, agreement, explain
-from .order import Guide, OrderResult, Step, as_knowledge
+from .order import Guide, Known, OrderResult, Step, as_knowledge, as_known
 from .triples import Credibility
 
 # %% ../nbs/32_result.ipynb #e317410d
@@ -123,11 +123,24 @@ def _same(a, b) -> bool:
     if isinstance(a, (tuple, list)): return len(a) == len(b) and all(map(_same, a, b))
     return a == b or (a != a and b != b)
 
+# %% ../nbs/32_result.ipynb #d751dbf9
+def _stated(known: Known, graph: np.ndarray) -> np.ndarray:
+    "What is known to come before what: an edge points against the arrow that is forbidden."
+    turned = graph & known.forbidden.T
+    return reachable(known.before | turned) if turned.any() else known.before
+
+# %% ../nbs/32_result.ipynb #0f31c6ac
+@patch
+def knowledge(self: Result) -> Known:
+    "What was stated in advance about order and edges, as arrays."
+    return as_known(self.settings.get("knowledge"), self.names)
+
 # %% ../nbs/32_result.ipynb #7661d554
 @patch
 def stated(self: Result) -> np.ndarray:  # Bool array: `[i, j]`: i was said to come before j
-    "What was stated about the order, with all that follows from it."
-    return as_knowledge(self.settings.get("knowledge")).relation(self.names)
+    "What was stated about the order, with all that follows from it and from forbidden arrows."
+    known = self.knowledge()
+    return known.before if self.edges is None else _stated(known, self.graph)
 
 # %% ../nbs/32_result.ipynb #3b4f1c05
 def _with_stated(stated: np.ndarray, before: np.ndarray) -> np.ndarray:
@@ -183,9 +196,9 @@ def make_result(
     agreed = edges = None
     if guide is not None and alone is not None and search.complete:
         agreed = agreement(alone, guide)
-        known = as_knowledge(settings.get("knowledge")).relation(table.names)
         told = _with_witnesses(explain(search, guide, agreed), testimony)
-        rest = _with_stated(known, before)
+        known = as_known(settings.get("knowledge"), table.names)
+        rest = _with_stated(_stated(known, arrows(told, table.names)), before)
         edges = mark_edges(told, rest, table.names, agreed.deserves_vote, binned=table.binned)
     return Result(search=replace(search, seed=int(search.seed)), schema=table.schema,
                   n_rows=table.total, fingerprint=fingerprint(table),
@@ -229,8 +242,8 @@ def marks_of(
 ) -> dict[tuple[str, str], str]:  # (from, to) -> mark
     "What the result says of the edges of a network."
     edges = [] if self.edges is None else zip(*(self.edges[c] for c in ("from", "to", "mark")))
-    own, rest, held = {(a, b): mark for a, b, mark in edges}, self.known(), self.held()
-    found = {}
+    own, held = {(a, b): mark for a, b, mark in edges}, self.held()
+    rest, found = self.known() | self.knowledge().forbidden.T, {}
     for i, j in np.argwhere(dag):
         pair = self.names[i], self.names[j]
         known = "known" if rest[i, j] else "compelled" if held[i, j] else "open"

@@ -170,7 +170,7 @@ class Families:
         self.d, self.n_states, total = codes.d, codes.n_states, codes.total
         self.names = _check_names(names, self.d)
         self.tolerance, self.cache_mb = 1e-10 * (1 + total), cache_mb
-        self._luts, self._rows, self._scores, self._uses = {}, {}, {}, {}
+        self._luts, self._rows, self._scores, self._uses, self._fewer = {}, {}, {}, {}, {}
         self._slots, self._terms, self._sizes = {}, None, None
         self.kind = _term_kind(self.rule) if codes.whole else None
         self._unit = 2.**-min(40, 55 - int(np.ceil(np.log2(total * np.log(total + 3)))))
@@ -242,6 +242,7 @@ def sizes(self: Families,
     "What kernels need to score sets, with the sizes that they wanted; for scores by sets."
     with _ONE_AT_A_TIME:
         sizes, kernels, cost = self._sizes, compiled(), self.rule.edge_cost
+        if sizes is not None and not sizes.n_wanted[0]: return self._terms, sizes
         wanted = set() if sizes is None else set(sizes.wanted[:sizes.n_wanted[0]].tolist())
         free = 0 if sizes is None else len(self._terms.values) - len(self._slots)
         crowded = sizes is not None and 2 * (sizes.keys > 0).sum() > len(sizes.keys) - len(wanted)
@@ -329,7 +330,7 @@ def _family_sums(self: Families, child, parents):
     q, r = self.counts.size(parents), int(self.n_states[child])
     terms, use = self._use(q, r, (0,))
     parents = np.array(parents, np.int64)
-    return terms, use, compiled().family_sums(self.counts.data(), terms, use, child, parents)
+    return terms, use, compiled().family_sums(self.counts.folded(), terms, use, child, parents)
 
 # %% ../nbs/07_scores.ipynb #9a957432
 @patch
@@ -339,6 +340,20 @@ def known(self: Families,
 ) -> np.ndarray | None:  # As from `extend`; None if nothing is known
     "The scores of extensions of a family that are remembered."
     return self._rows.get((child, parents))
+
+# %% ../nbs/07_scores.ipynb #7fceb803
+@patch
+def fewer(self: Families,
+    child: int,  # A column
+    parents: tuple[int, ...],  # Its parents, in increasing order
+) -> np.ndarray:  # `[parents + 1]`, the last one the score of the whole family
+    "Scores of a family without each of its parents, and with all of them."
+    key = child, parents
+    if key not in self._fewer:
+        sets = [parents] + [parents[:k] + parents[k + 1:] for k in range(len(parents))]
+        scores = np.roll([self.score(child, some) for some in sets], -1)
+        remember(self._fewer, key, scores, 2**16)
+    return self._fewer[key]
 
 # %% ../nbs/07_scores.ipynb #f724cdf0
 @patch
@@ -369,13 +384,12 @@ def _fill(self: Families, row, child, parents, candidates):
     n_states, kernels = self.n_states, compiled()
     states = tuple(np.flatnonzero(np.bincount(n_states[candidates])).tolist())
     terms, use = self._use(self.counts.size(parents), int(n_states[child]), states)
-    data = self.counts.data()
-    parents = np.array(parents, np.int64)
+    data, parents = self.counts.folded(), np.array(parents, np.int64)
     def act(part):
         part = np.ascontiguousarray(part)
         kernels.extend(data, terms, use, child, parents, part, row)
 
-    spread(act, candidates, len(candidates) * self.counts.n)
+    spread(act, candidates, candidates.size * data.columns.shape[1])
 
 # %% ../nbs/07_scores.ipynb #e4c225be
 @patch

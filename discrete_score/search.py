@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from threading import RLock
 from typing import NamedTuple
 import numpy as np
 from .base import patch
-from .counts import as_mask, compiled, members, n_threads, name_hashes, out_of_time
-from .counts import spread
+from .counts import Turns, as_mask, compiled, members, n_threads, name_hashes
+from .counts import out_of_time, spread
 from .graphs import consistent_extension, dag_to_cpdag, edge_list, is_dag, reachable
 from .graphs import topological_order
 from .scores import BDeu, Families, FamilyScore
@@ -96,7 +95,8 @@ class _Climb:
         ties = h[:, None] * np.uint64(0x9E3779B97F4A7C15) ^ h * np.uint64(0xC2B2AE3D27D4EB4F)
         self.now, self.moves, self.dag = np.zeros(n), 0, dag
         self.add, self.drop = np.full((n, n), np.nan), np.full((n, n), -np.inf)
-        self.reach, self.need = kernels.reach_all(dag), np.zeros((n, n), bool)
+        self.reach, self.need = np.zeros((n, n), bool), np.zeros((n, n), bool)
+        kernels.reach_all(dag, self.reach)
         self.state = kernels.Climb(dag, self.reach, allowed, required, self.add, self.drop,
                                    self.need, ties, np.zeros((n, n), np.int64), dag.sum(0))
         for j in range(n): self.refresh(j)
@@ -105,16 +105,14 @@ class _Climb:
 @patch
 def refresh(self: _Climb, j):
     "Read the gains of column `j` anew, after its parents changed; extensions if remembered."
-    at = np.flatnonzero(self.dag[:, j])
+    at = self.dag[:, j].nonzero()[0]
     child, parents = int(self.columns[j]), tuple(self.columns[at].tolist())
-    self.now[j] = self.families.score(child, parents)
-    row = self.families.known(child, parents)
-    self.add[:, j] = np.nan if row is None else row[self.columns] - self.now[j]
+    scores, row = self.families.fewer(child, parents), self.families.known(child, parents)
+    self.now[j] = now = scores[-1]
+    self.add[:, j] = np.nan if row is None else row[self.columns] - now
     self.drop[:, j] = -np.inf
-    for k, i in enumerate(at):
-        if self.fixed[i, j]: continue
-        fewer = parents[:k] + parents[k + 1:]
-        self.drop[i, j] = self.families.score(child, fewer) - self.now[j]
+    self.drop[at, j] = scores[:-1] - now
+    self.drop[self.fixed[:, j], j] = -np.inf
 
 # %% ../nbs/08_search.ipynb #9d9fdd14
 @patch
@@ -229,6 +227,7 @@ def order_network(
     order: Iterable[int],  # Columns, roots first; it may leave columns out
     *,
     allowed: np.ndarray | None = None,  # Mask of edges that may be there; all if None
+    required: np.ndarray | None = None,  # Mask of edges that must be there; none if None
     max_parents: int | None = None,  # Most parents allowed
     exact: int = 4,  # Try all subsets of up to this many predecessors
     seed: int = 0,  # Settles ties, together with the names
@@ -239,7 +238,9 @@ def order_network(
     options = dict(max_parents=max_parents, exact=exact, seed=seed)
     for k, child in enumerate(order):
         before = [c for c in order[:k] if allowed is None or allowed[c, child]]
-        dag[list(best_parents(families, child, before, **options)), child] = True
+        held = [] if required is None else np.flatnonzero(required[:, child]).tolist()
+        found = best_parents(families, child, before, required=held, **options)
+        dag[list(found), child] = True
     score, moves = families.total(dag, order), int(dag.sum())
     return SearchResult(families.names, tuple(sorted(order)), dag, score, moves)
 
@@ -259,9 +260,6 @@ class ParentSet(NamedTuple):
     parents: tuple[int, ...]  # In increasing order
 
 # %% ../nbs/08_search.ipynb #62e2d1bd
-_ONE_AT_A_TIME = RLock()  # Threads share what is remembered
-
-
 class ParentSets:
     "Best parents of a column among any set of predecessors: grown, shrunk, remembered."
     def __init__(self,
@@ -282,7 +280,7 @@ class ParentSets:
         most = d if max_parents is None else max_parents
         self.trees = compiled().new_trees(256, may, self.hashes, tolerance=families.tolerance,
                                           most=most)
-        self.budget, self._emptied = cache_mb * 2**20, False
+        self.budget, self._emptied, self.turns = cache_mb * 2**20, False, Turns()
         self._counted = bool(families.kind) and families.rule.by_set
 
 # %% ../nbs/08_search.ipynb #007d9678
@@ -291,7 +289,7 @@ def run(self: ParentSets,
     act: Callable,  # A kernel: from trees to the number of wishes it left
 ) -> int:  # What the last call returned, 0 or less
     "Call a kernel on the trees and grant its wishes until it has none."
-    with _ONE_AT_A_TIME:
+    with self.turns:
         grant = self._grant if self._in_threads() else self._grant_counted
         while (left := act(self.trees)) > 0: grant()
         self._emptied = False
@@ -361,7 +359,7 @@ def _make_room(self: ParentSets):
 def _grant_counted(self: ParentSets):
     "Grant the wishes of a kernel by another one, for scores by sets; not too many at a time."
     kernels, f = compiled(), self.families
-    data, most = f.counts.data(), 1 + int(2**28 / (f.counts.n * f.d))
+    data, most = f.counts.folded(), 1 + int(2**28 / (f.counts.n * f.d))
     while True:
         done = kernels.grant_all(data, *f.sizes(), self.trees, most)
         if done == 1 or done == 0 and not self._make_room(): return
@@ -380,7 +378,7 @@ def best(self: ParentSets,
         trees.n_wishes[0] = 0
         found[0] = kernels.choose(trees, child, mask, passed)
         return trees.n_wishes[0]
-    with _ONE_AT_A_TIME:
+    with self.turns:
         self.run(act)
         return self.choice(found[0])
 
@@ -404,23 +402,32 @@ class Ordering:
         self.sets, self.order = sets, [int(v) for v in order]
         self.margins = self.turned = None
 
+    def _read(self, what):
+        "What a function reads from the trees, at the nodes of the columns."
+        nodes, order = np.zeros(self.sets.families.d, np.int64), np.array(self.order, np.int64)
+        with self.sets.turns:
+            self.sets.run(lambda trees: compiled().choose_all(trees, order, nodes))
+            return what(self.sets.trees, order, nodes)
+
     @cached_property
     def choices(self) -> dict[int, ParentSet]:
         "What every column picks."
-        nodes, order = np.zeros(self.sets.families.d, np.int64), np.array(self.order, np.int64)
-        with _ONE_AT_A_TIME:
-            self.sets.run(lambda trees: compiled().choose_all(trees, order, nodes))
-            return {v: self.sets.choice(nodes[v]) for v in self.order}
+        return self._read(lambda _, order, at: {v: self.sets.choice(at[v]) for v in self.order})
+
+    @cached_property
+    def _found(self):
+        "The network and its score."
+        dag = np.zeros((self.sets.families.d,) * 2, dtype=bool)
+        score = self._read(lambda *at: compiled().network_of(*at, dag))
+        return dag, float(score)
 
     @property
-    def value(self) -> float: return sum(c.score for c in self.choices.values())
+    def value(self) -> float: return self._found[1]
 
     @property
     def network(self) -> np.ndarray:
         "DAG over all columns of the table."
-        dag = np.zeros((self.sets.families.d,) * 2, dtype=bool)
-        for v, choice in self.choices.items(): dag[list(choice.parents), v] = True
-        return dag
+        return self._found[0].copy()
 
 # %% ../nbs/08_search.ipynb #61e46b01
 @patch
@@ -433,7 +440,7 @@ def places(self: Ordering,
     def act(trees):
         wishes = kernels.choose_all(trees, order, nodes)
         return wishes or kernels.look_around(trees, order, nodes, v, room)
-    with _ONE_AT_A_TIME:
+    with self.sets.turns:
         self.sets.run(act)
         kernels.value_places(self.sets.trees, room)
     return room.values

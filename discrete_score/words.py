@@ -6,8 +6,8 @@
 __all__ = ['FEW', 'Method', 'describe', 'written', 'shell', 'form', 'tell', 'Rows', 'Statement', 'lines', 'row_lines', 'markdown',
            'page', 'escape', 'plain_words', 'row_page', 'count_pairs', 'stated', 'compelled', 'vote', 'believed',
            'doubt', 'places', 'one_order', 'weak_places', 'remarks', 'toss_ups', 'legend', 'who_decided', 'graph_edges',
-           'pair_counts', 'strength', 'hidden_cells', 'behind', 'witnesses', 'still_open', 'next_steps', 'against',
-           'would_change', 'summary', 'heading', 'paragraph']
+           'compared', 'pair_counts', 'strength', 'hidden_cells', 'behind', 'witnesses', 'still_open', 'next_steps',
+           'against', 'would_change', 'summary', 'heading', 'paragraph']
 
 # %% ../nbs/40_words.ipynb #9c0a43e0
 import html
@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 import pandas as pd
 from .base import Phrase, Registry, Said, Setting, choices_of, option, patch
-from .dag import MARKS, DagResult
+from .dag import MARKS, VERDICTS, Comparison, DagResult
 from .data import Table
 from .diagnosis import Diagnosis
 from .discover import ESTIMATORS, GUIDES, DiscreteScore
@@ -84,7 +84,8 @@ def _typed(value, words: Mapping) -> str:
 def _in_list(cell) -> str:
     "A name in a list that is cut at commas."
     text = written(cell)
-    return f'"{text}"' if "," in text or text != text.strip() else text
+    plain = not set(text) & {",", '"'} and text == text.strip()
+    return text if plain else '"' + text.replace('"', '""') + '"'
 
 # %% ../nbs/40_words.ipynb #3557d76f
 def _quoted(text: str) -> str: return "'" + text.replace("'", "'\"'\"'") + "'"
@@ -93,6 +94,11 @@ def _quoted(text: str) -> str: return "'" + text.replace("'", "'\"'\"'") + "'"
 def _one_of(names: Iterable[str]) -> str:
     *first, last = names
     return f"{', '.join(first)} or {last}"
+
+# %% ../nbs/40_words.ipynb #c9c872b1
+def _option(flag: str, text: str) -> str:
+    "A flag and its value; what looks like a flag itself is tied to it."
+    return flag + ("=" if text.startswith("'-") else " ") + text
 
 # %% ../nbs/40_words.ipynb #5c938dcc
 def shell(
@@ -103,10 +109,11 @@ def shell(
     flag, value = words["flag"], setting.value
     if setting.name == "knowledge": return _one_of(describe(f.name)["flag"] for f in _KNOWN)
     if value is ... or words["const"] is not None: return flag
-    if setting.column is not None: return f"{flag} {_quoted(f'{setting.column}={written(value)}')}"
+    if setting.column is not None:
+        return _option(flag, _quoted(f"{setting.column}={written(value)}"))
     if not isinstance(value, (list, tuple)) or words["metavar"].startswith("A,B"):
-        return f"{flag} {_typed(value, words)}"
-    return " ".join(f"{flag} {_typed(cell, words)}" for cell in value)
+        return _option(flag, _typed(value, words))
+    return " ".join(_option(flag, _typed(cell, words)) for cell in value)
 
 # %% ../nbs/40_words.ipynb #1f0a6bdc
 def form(
@@ -243,18 +250,29 @@ def count_pairs(
     "How many pairs of columns there are."
     return len(names) * (len(names) - 1) // 2
 
+# %% ../nbs/40_words.ipynb #501b25c8
+def _stated_edges(result: Result) -> list[Phrase]:
+    "Arrows that were required or forbidden, in words."
+    known = result.knowledge()
+    def named(mask): return ", ".join(f"{result.names[i]} → {result.names[j]}"
+                                      for i, j in np.argwhere(mask))
+    kinds = {"Required": known.required, "Forbidden": known.forbidden}
+    return [Phrase("{kind}: {arrows}.", kind=kind, arrows=named(mask))
+            for kind, mask in kinds.items() if mask.any()]
+
 # %% ../nbs/40_words.ipynb #37abd9ca
 def stated(
     result: Result,  # A fitted result
 ) -> Statement | None:  # None if nothing was stated
     "What was stated in advance, which the data were not asked about."
-    known = result.stated()
-    if not known.any(): return None
+    known, edges = result.stated(), _stated_edges(result)
+    if not known.any() and not edges: return None
     items = [(result.names[i], result.names[j]) for i, j in np.argwhere(reduced(known))]
     text = ("You stated the order of {pairs} of {total} pairs of columns; every graph and every "
             "order here obeys, and the data were not asked.")
+    if not known.any(): text = "You stated which arrows there are not; every graph here obeys."
     facts = dict(pairs=int(known.sum()), total=count_pairs(result.names))
-    return Statement(Phrase(text, **facts), items=items, quiet=True)
+    return Statement(Phrase(text, **facts), edges, items=items, quiet=True)
 
 # %% ../nbs/40_words.ipynb #a905cec8
 def compelled(
@@ -306,6 +324,8 @@ def _nothing(result: Result, facts: Mapping) -> Statement:
     facts = {**facts, "who": "The given graph", "pairs": 0}
     text = who + " the order of none of the {total} pairs of columns."
     if known: text = text.replace("pairs of columns", "other pairs of columns")
+    if facts["total"] == 1:
+        text = text.replace("none of the {total}", "no").replace("pairs of", "pair of")
     return Statement(Phrase(text, **facts), details)
 
 # %% ../nbs/40_words.ipynb #83d9a53c
@@ -519,6 +539,24 @@ def graph_edges(
 _STEADY = ("A share is that of half-samples whose graph has this edge: this way, or either way if "
            "it is open. Half of the rows hold fewer edges and compel less: a small share takes no "
            "mark away, and a large one closes no open edge.")
+
+# %% ../nbs/40_words.ipynb #683df9e7
+def compared(
+    found: Comparison,  # Of two graphs
+    names: Sequence[str] = ("first", "second"),  # What the graphs are called
+) -> Statement:
+    "What two graphs have in common, and where they differ."
+    counts = [(word, found.count(word)) for word in VERDICTS]
+    said = ", ".join(f"{n} {word}" for word, n in counts if n) or "no edge in either"
+    far = Phrase("SHD {shd} (pairs in another state), SID {sid} (effects that differ), F1 "
+                 "{skeleton:.2f} of adjacency and {direction:.2f} with direction.",
+                 shd=found.shd, sid=found.sid, skeleton=found.f1.skeleton,
+                 direction=found.f1.direction)
+    order = {word: k for k, word in enumerate(VERDICTS)}
+    rows = sorted(found.pairs.itertuples(index=False, name=None), key=lambda row: order[row[-1]])
+    head = ("column", "column", *names, "")
+    head_line = Phrase("{n} pairs are adjacent in one or both: {said}.", n=len(rows), said=said)
+    return Statement(head_line, [far], rows=Rows(head, rows))
 
 # %% ../nbs/40_words.ipynb #02fa9c4f
 def pair_counts(

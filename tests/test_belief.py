@@ -87,7 +87,7 @@ def test_claims_that_come_back_are_believed_more():
 
 def test_a_rehearsal_needs_no_second_search(monkeypatch):
     belief = Belief().fit(table_of(1))
-    def refuse(self): raise AssertionError("a second search")
+    def refuse(self, allowed): raise AssertionError("a second search")
     monkeypatch.setattr(Belief, "_hold", refuse)
     assert belief.arrows_.any() and belief.rehearse().tables == 3
 

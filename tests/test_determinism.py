@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from importlib.util import find_spec
 
 import numpy as np
@@ -101,3 +102,14 @@ def test_one_thread_or_two(guide, monkeypatch):
     monkeypatch.setattr("discrete_score.search.ParentSets._in_threads", lambda sets: True)
     again = ds.DiscreteScore(guide=guide, unused="drop").fit(frame)
     assert again.to_dict(rows=False) == found[0]
+
+
+def test_one_thread_and_two_give_the_same_result():
+    "The whole search, with its rehearsals, on a table that is large enough to be shared out."
+    from discrete_score.counts import using_threads
+    table, found = ds.load_network("insurance").sample(10_000, seed=0), []
+    for n in (1, 2):
+        with using_threads(n), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found.append(ds.DiscreteScore(unused="drop").fit(table).to_dict(rows=False))
+    assert found[0] == found[1]

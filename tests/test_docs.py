@@ -16,7 +16,7 @@ from discrete_score.cli import main
 root = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(root / ".ci"))
 from check_docs import check
-from docs import contents
+from docs import WIDTH, api, contents
 
 MODULES = sorted(f.stem for f in (root / "discrete_score").glob("[!_]*.py"))
 
@@ -155,17 +155,30 @@ def test_every_notebook_is_a_page_of_the_site():
 def test_the_checker_of_the_site_finds_problems(tmp_path):
     (tmp_path / "index.html").write_text(
         '<h1 id="top">A</h1><a href="other.html#here">x</a><a href="#top">y</a>'
-        '<a href="https://example.org">out</a><pre>x = 1</pre>')
+        '<a href="https://example.org">out</a><pre>x = 1 | a |---| b |</pre>')
     (tmp_path / "other.html").write_text(
         '<p id="here">B <code>#| export</code></p><script>"#| export"</script>')
     assert check(tmp_path) == []
     (tmp_path / "bad.html").write_text(
         '<a href="gone.html">x</a><a href="other.html#gone">y</a>'
         '<script src="https://example.org/a.js"></script>'
+        '<p>| a | b |\n|---|---:|\n| 1 | 2 |</p>'
         '<pre><span>#| export</span>\ndef f(): pass</pre>')
     found = "\n".join(check(tmp_path))
-    assert found.count("bad.html") == 4
+    assert found.count("bad.html") == 5
+    assert "a table shows as text" in found
     assert "broken link gone.html" in found
     assert "no such place other.html#gone" in found
     assert "fetches https://example.org/a.js" in found
     assert "the directive #| export shows" in found
+
+
+def test_signatures_keep_their_quotes_and_wrap():
+    text = api("DiscreteScore", ds.DiscreteScore)
+    signature = text.split("```")[1]
+    assert 'measure="kl_uniform"' in signature and '| `"kl_uniform"` |' in text
+    assert max(map(len, signature.splitlines())) <= WIDTH
+    many = [f"DiscreteScore.{name}" for name in methods(ds.DiscreteScore)]
+    for name in many:
+        text = api(name, getattr(ds.DiscreteScore, name.split(".")[1]))
+        assert max(map(len, text.split("```")[1].splitlines())) <= WIDTH, name

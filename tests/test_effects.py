@@ -216,8 +216,8 @@ def test_what_cannot_be_told_is_refused_with_the_reason():
 
 @pytest.mark.parametrize("ends, more, said", [
     (("treatment", "treatment"), {}, "the same column"),
-    (("treatmet", "well"), {}, "Did you mean treatment?"),
-    (("treatment", "well"), {"adjust": ["siz"]}, "Did you mean size?"),
+    (("treatmet", "well"), {}, "Did you mean `treatment`?"),
+    (("treatment", "well"), {"adjust": ["siz"]}, "Did you mean `size`?"),
     (("treatment", "well"), {"adjust": ["well"]}, "must not hold"),
     (("treatment", "well"), {"level": 95}, "between 0 and 1")])
 def test_a_question_that_cannot_be_asked(ends, more, said):

@@ -9,6 +9,7 @@ import json
 import os
 import pickle
 import struct
+import sys
 import zlib
 from pathlib import Path
 
@@ -365,3 +366,23 @@ def test_row_limit_on_a_big_file():
 def test_a_broken_parquet_file(tmp_path, data):
     (tmp_path / "t.parquet").write_bytes(data)
     with pytest.raises(ValueError, match="Parquet"): ds.read_table(tmp_path / "t.parquet")
+
+
+def test_a_spreadsheet_is_read_by_its_library(tmp_path, monkeypatch):
+    "Without the library a message names it; with it the first sheet is a table like any other."
+    path, asked = tmp_path / "t.xlsx", []
+    path.write_bytes(b"PK\x03\x04")
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(ValueError, match="pip install openpyxl"): ds.read_table(path)
+    frame = pd.DataFrame({"Unnamed: 0": range(4), "a": list("xyxy"), "b": [1.5, 2, 1.5, 2]})
+
+    def read_excel(source, **options):
+        asked.append(options["engine"])
+        return frame
+
+    monkeypatch.setattr(pd, "read_excel", read_excel)
+    table = ds.read_table(path)
+    assert table.names == ("a", "b") and table.schema.states[1] == (1.5, 2)
+    assert asked == ["openpyxl"]
+    (tmp_path / "t.ods").write_bytes(b"PK\x03\x04")
+    assert ds.read_table(tmp_path / "t.ods") == table and asked[-1] == "odf"

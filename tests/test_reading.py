@@ -7,6 +7,7 @@ import inspect
 import io
 import json
 import pickle
+import shlex
 import warnings
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -14,10 +15,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import discrete_score as ds
+from discrete_score import cli
 from discrete_score.base import Advice, Problem, Setting, choices_of
 from discrete_score.data import POLICIES, Table, as_table
 from discrete_score.files import FORMATS, Format, Reading, plain, read_table
@@ -258,3 +260,63 @@ def test_notes_are_sentences_with_remedies():
     assert "bin it, merge its states or leave it out" in table.notes[0]
     said = table.notes[0].say(lambda setting: f"--{setting.name}")
     assert said.endswith("bin it with --bins, merge its states or leave it out with --drop")
+
+
+words = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=5)
+TYPED = st.fixed_dictionaries({}, optional={
+    "sep": st.sampled_from([",", ";", "tab"]), "decimal": st.sampled_from([".", ","]),
+    "na": st.lists(words, max_size=3), "text": st.lists(words, max_size=3),
+    "columns": st.lists(words, min_size=1, max_size=3), "drop": st.lists(words, max_size=3),
+    "nrows": st.integers(1, 9), "weights": words, "encoding": st.just("latin-1"),
+    "bins": st.none() | st.integers(2, 9) | st.dictionaries(
+        words, st.integers(2, 9) | st.just("keep") | st.just([0., 1.5, np.inf]), max_size=2),
+    **{name: st.sampled_from(list(known)) for name, known in POLICIES.items()}})
+
+
+ODD = ["-x", "--x", 'a"b', '"q"', "c,d", "it's", 'x"y,z', "a=b", "-1", "$HOME"]
+
+
+@settings(deadline=None, max_examples=50)
+@given(TYPED)
+@example({"na": ODD, "drop": ODD, "weights": "--x", "bins": {name: 3 for name in ODD}})
+def test_its_command_reads_the_same(values):
+    "What is printed as a command, split as a shell does, gives an equal reading."
+    reading = Reading(**values)
+    typed = ["order", "my data.csv", "--drop", "x", "--seed", "3"]
+    argv = shlex.split(cli._command(typed, reading))
+    args = cli._parser().parse_args(argv[1:])
+    assert cli._reading(args) == reading and args.data == "my data.csv" and args.seed == 3
+
+
+cells = st.sampled_from(["", "NA", "?", "a", "b", "1", "2", "7.5", "3,5", "2024-05-01", "x y"])
+MESSY = st.integers(1, 4).flatmap(lambda d: st.lists(
+    st.lists(cells, min_size=d, max_size=d), min_size=2, max_size=14))
+
+
+@settings(deadline=None, max_examples=80)
+@given(MESSY, st.sampled_from([",", ";", "\t"]))
+def test_a_message_holds_everything(rows, sep):
+    "Either there is a table, or a message whose settings give one, or one that has no remedy."
+    header = sep.join(f"c{j}" for j in range(len(rows[0])))
+    quoted = [[f'"{cell}"' if sep in cell else cell for cell in row] for row in rows]
+    content = "\n".join([header, *map(sep.join, quoted)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try: assert read_table(io.StringIO(content)).n >= 1
+        except (Problem, ds.base.WrongType) as error:
+            mended = getattr(error, "mended", None)
+            assert error.remedies or mended is None
+            if mended is None: return
+            changes = {setting.name: setting.value for setting in mended.settings}
+            assert read_table(io.StringIO(content), **changes).n >= 1
+
+
+def test_every_source_can_be_looked_at():
+    frame = pd.DataFrame({"age": np.arange(60) * 1.5, "kind": list("ab") * 30, "day": "x"})
+    look = Reading().look(frame)
+    assert [column.becomes for column in look.columns] == ["3 bins", "2 states", "left out"]
+    assert look.attempt.reading == Reading(drop=("day",)) and look.columns[2].see == (1,)
+    assert look.attempt.table == Reading(drop="day").table(frame)
+    for source in (look.attempt.table, np.eye(3, dtype=int), io.StringIO("a,b\n0,1\n1,0\n")):
+        assert Reading().look(source).attempt.problems == ()
+    with pytest.raises(Problem, match="no rows"): Reading().look(io.StringIO("a,b\n"))

@@ -232,3 +232,22 @@ def test_bitsets_passes_and_piles_give_the_same_bits(score, weighted):
             rows.append(families.extend(0, parents, [6, 7, 8])[6:])
         alone = [families.score(0, (*parents, c)) for c in (6, 7, 8)]
         assert all((row == alone).all() for row in rows)
+
+
+@quick
+@given(st.integers(0, 10**6), st.sampled_from(["loo", "bdeu:10", "bic", "qnml", "dirichlet"]),
+       st.booleans())
+def test_equal_rows_counted_once_give_the_same_scores_to_the_bit(seed, rule, weighted):
+    rng = np.random.default_rng(seed)
+    n_states = rng.integers(2, 4, 5)
+    codes = rng.integers(n_states, size=(5000, 5))
+    weights = rng.integers(0, 4, 5000) if weighted else None
+    folded, whole = (Families(codes, n_states, score=rule, weights=weights) for _ in range(2))
+    whole.counts._folded = whole.counts.data()
+    assert folded.counts.folded().columns.shape[1] <= n_states.prod() < 5000 / 8
+    for _ in range(8):
+        child, *parents = rng.permutation(5)[:rng.integers(1, 4)].tolist()
+        others = [c for c in range(5) if c != child and c not in parents]
+        one, two = (f.extend(child, parents, others) for f in (folded, whole))
+        assert np.array_equal(one, two, equal_nan=True)
+        assert folded.score(child, parents) == whole.score(child, parents)

@@ -180,6 +180,9 @@ def typed(known):
         if name == "before":
             for pair in said: argv += ["--before", *pair]
         elif name == "tiers": argv += ["--tiers", ";".join(map(",".join, said))]
+        elif name in ("required", "forbidden"):
+            flag = "--require" if name == "required" else "--forbid"
+            for edge in said: argv += [flag, "->".join(edge)]
         else: argv += [f"--{name}", ",".join(said)]
     return argv
 
@@ -471,3 +474,118 @@ def test_shares_of_half_samples_are_called_so(tmp_path):
     few = model.bootstrap(n=3)
     tossed = words.toss_ups(few, model.result_)
     assert tossed.rows.head[-2:] == ("share of half-samples", "all rows")
+
+
+def edge_statements(seed, d=5):
+    "Edges that somebody could require or forbid, often against the data."
+    rng = np.random.default_rng(seed)
+    a, b, c, e = rng.permutation(list(NAMES[:d]))[:4].tolist()
+    kinds = [{"required": [(a, b)]}, {"forbidden": [(a, b), (b, c), (c, e)]},
+             {"forbidden": [(a, b), (b, a)], "required": [(c, a)]},
+             {"required": [(a, b), (b, c)], "forbidden": [(a, c), (e, a)], "roots": [a]},
+             {"forbidden": [(x, y) for x in (a, b) for y in (c, e)], "before": [(a, c)]}]
+    return kinds[seed % len(kinds)]
+
+
+def obeys(marks, known):
+    "Do these edges hold what is required, and nothing that is forbidden?"
+    there = all(marks.get(tuple(edge)) == "known" for edge in known.get("required", ()))
+    absent = [edge for edge in known.get("forbidden", ())
+              if tuple(edge) in marks or frozenset(edge) in marks]
+    return there and not absent
+
+
+@given(seeds, st.sampled_from(["evidence", "halves"]))
+@FEW
+def test_required_and_forbidden_edges_hold_in_every_view(seed, guide):
+    known = edge_statements(seed)
+    model = fitted(seed, knowledge=known, guide=guide)
+    marks, names = of_frame(model), model.result_.names
+    assert obeys(marks, known)
+    for view in VIEWS: assert view(model) == marks, view.__name__
+    told = model.result_.knowledge()
+    assert model.graph_[told.required].all() and not (model.pdag_ & told.forbidden).any()
+    assert not (told.before & full_dag(model.order_, names).T).any()
+    assert not (model.result_.directed() & told.required.T).any()
+    assert is_dag(model.graph_ | model.result_.directed())
+    for tail, _, head, mark, why, _ in words.who_decided(model.result_).rows.cells:
+        assert (mark == "known") == (why == "you stated it")
+    assert words.stated(model.result_) is not None
+
+
+@given(seeds)
+@SOME
+def test_required_and_forbidden_edges_hold_in_every_graph(seed):
+    known = edge_statements(seed)
+    model = fitted(seed, knowledge=known)
+    for base, strategy in WAYS:
+        graph = model.dag(base, strategy)
+        assert obeys(unordered(graph.marks), known), (base, strategy)
+        assert not (graph.pdag() & model.result_.knowledge().forbidden).any()
+    free = fitted(seed, knowledge=known, guide=None)
+    assert obeys(unordered(free.dag().marks), known)
+    half = model.dag(bootstrap=2)
+    told = model.result_.knowledge()
+    assert (half.confidence[told.required] == 1).all()
+    assert (half.confidence[told.forbidden] == 0).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_shell_and_a_file_know_the_edges(seed, tmp_path):
+    known = edge_statements(seed)
+    model = fitted(seed, knowledge=known)
+    assert of_shell(model, tmp_path) == of_frame(model)
+    assert obeys(of_shell(model, tmp_path, "--base", "ges"), known)
+    model.save(tmp_path / "result.json")
+    again = ds.load_order(tmp_path / "result.json")
+    assert again.result_ == model.result_ and obeys(of_frame(again), known)
+    assert obeys(unordered(again.dag("ges").marks), known)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 3])
+def test_edges_are_held_against_the_data(seed):
+    known = edge_statements(seed)
+    model = fitted(seed, knowledge=known)
+    found = model.diagnose(n_samples=300).knowledge
+    assert found.required == len(known.get("required", ())) and found.cost >= 0
+    assert found.forbidden == len(known.get("forbidden", ()))
+    kind = "required" if found.required else "forbidden"
+    assert f"{kind} arrow" in " ".join(model.diagnose(n_samples=300).reasons())
+
+
+def test_an_edge_against_the_data_costs_evidence():
+    frame = frame_of(3, rows=3000)
+    free = ds.DiscreteScore(identifiers="keep").fit(frame)
+    row = free.edges_.loc[free.edges_["evidence"].abs().idxmax()]
+    edge = row["from"], row["to"]
+    gone = {"forbidden": [edge, edge[::-1]]}
+    told = ds.DiscreteScore(identifiers="keep", knowledge=gone).fit(frame)
+    assert told.diagnose(n_samples=300).knowledge.contradicted
+    kept = {"required": [(a, b) for a, b in zip(free.edges_["from"], free.edges_["to"])]}
+    same = ds.DiscreteScore(identifiers="keep", knowledge=kept).fit(frame)
+    assert (same.graph_ == free.graph_).all() and set(same.edges_["mark"]) == {"known"}
+    assert same.diagnose(n_samples=300).knowledge.cost == pytest.approx(0, abs=1.)
+
+
+@pytest.mark.parametrize("known, said", [
+    ({"required": [("a", "b")], "forbidden": [("a", "b")]}, "both hold a → b"),
+    ({"required": [("a", "b"), ("b", "a")]}, "contradicts itself: (a before b|b before a)"),
+    ({"required": [("a", "b")], "tiers": [["b"], ["a"]]}, "contradicts itself"),
+    ({"required": [("a", "a")]}, "contradicts itself: a before a"),
+    ({"forbidden": [("a", "zz")]}, "does not have: zz"),
+    ({"required": ["ab"]}, r"`required` must hold pairs \(from, to\)"),
+    ({"forbidden": "ab"}, "`forbidden` must be a list")])
+def test_edges_that_contradict_each_other_are_refused(known, said):
+    with pytest.raises(ValueError, match=said):
+        ds.DiscreteScore(knowledge=known).fit(frame_of(1))
+
+
+def test_a_given_class_and_edges_that_it_excludes():
+    frame, chain = frame_of(1)[["a", "b", "c"]], np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    options = dict(guide=chain, identifiers="keep")
+    turned = ds.DiscreteScore(knowledge={"forbidden": [("a", "b")]}, **options).fit(frame)
+    assert of_frame(turned)[("b", "a")] == "known"
+    for known, said in (({"required": [("a", "c")]}, "requires arrows that the guide's class"),
+                        ({"forbidden": [("a", "b"), ("b", "a")]}, "contradicts these arrows")):
+        with pytest.raises(ValueError, match=said):
+            ds.DiscreteScore(knowledge=known, **options).fit(frame)

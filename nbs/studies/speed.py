@@ -5,6 +5,7 @@ machine may be shared. The yardstick of the unguided search (`pairs`) is countin
 tables once with plain `np.bincount`. What is not there is left out: `OLD` in the environment is the
 folder of version 0.1.0 (`git archive 1b1462a`), `AGRUM` a Python with pyAgrum. Run as a program
 with the numbers of columns and rows, this file does one search and prints its peak memory.
+Wall times (two threads) mean something on an idle machine only: the load is stored beside them.
 """
 import os
 import platform
@@ -12,11 +13,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from discrete_score import kernels
+from discrete_score.belief import Belief
 from discrete_score.blanket import BlanketScore
 from discrete_score.counts import using_threads
 from discrete_score.data import as_table
@@ -24,29 +27,57 @@ from discrete_score.discover import DiscreteScore
 from discrete_score.networks import load_network, network_names, random_network
 from discrete_score.order import causal_order
 from discrete_score.scores import Families
+from discrete_score.search import best_ordering
 from discrete_score.studies import Study
 
 FILE, ROWS = __file__, 10_000
 KEY = "quantity", "case", "widths", "sizes"
 NETWORKS = "alarm", "hailfinder", "hepar2", "win95pts"
 CELLS, LENGTHS = "4 8 16 32 64 128 256 512 1024 2048 4096", (1000, 10_000, 100_000, 1_000_000)
+GUIDES = "evidence", "halves"  # The default, and the rule of version 0.1.0
 FIT = """
-import sys, time, warnings
+import os, sys, time, warnings
 import discrete_score as ds
 warnings.simplefilter("ignore")
 def table(name):
     rows = ds.load_network(name).sample(10_000, seed=0)
     return rows[[c for c in rows if rows[c].nunique() > 1]]
-start = time.perf_counter()
-ds.DiscreteScore(unused="drop").fit(table("asia"))
-if sys.argv[1] == "first": print(time.perf_counter() - start)
+guide = os.environ.get("GUIDE", "evidence")
+start = time.process_time()
+ds.DiscreteScore(unused="drop", guide=guide).fit(table("asia"))
+if sys.argv[1] == "first": print(time.process_time() - start)
 else:
     data, times = table(sys.argv[1]), []
     for _ in range(int(sys.argv[2])):
         start = time.process_time()
-        ds.DiscreteScore(unused="drop").fit(data)
+        ds.DiscreteScore(unused="drop", guide=guide).fit(data)
         times.append(time.process_time() - start)
     print(min(times))
+"""
+TESTS = """
+import sys, time
+import numpy as np
+import discrete_score as ds
+rows, rng = ds.load_network("alarm").sample(10_000, seed=0), np.random.default_rng(0)
+table, size, times = ds.as_table(rows, unused="drop"), int(sys.argv[1]), []
+drawn = [rng.permutation(table.d).tolist() for _ in range(30)]
+pairs = [(c[0], c[1], [c[k:k + size] for k in range(2, 12)]) for c in drawn]
+try:
+    from discrete_score.scores import families_of
+    from discrete_score.tests import chi2_exact_many
+    counts = families_of(table).counts
+    def test(i, j, sets): chi2_exact_many(counts, i, j, sets)
+except ImportError:
+    from discrete_score.diagnosis import Sample, chi2_exact
+    sample = Sample(table, None)
+    def test(i, j, sets):
+        for given in sets: chi2_exact(sample, i, j, given)
+test(*pairs[0])
+for _ in range(3):
+    start = time.process_time()
+    for pair in pairs: test(*pair)
+    times.append(time.process_time() - start)
+print(10*len(pairs)/min(times))
 """
 AGRUM = """
 import sys, time
@@ -64,20 +95,23 @@ def settings(seed, full):
     "What to measure, of what, and at which sizes; several are separated by spaces."
     found = [("µs per table", way, CELLS, str(n)) for n in LENGTHS[:4 if full else 2]
              for way in ("bitsets", "pass", "piles", "bincount", "chosen")]
-    found += [("fit / other", f"{name} {other}", "", str(ROWS)) for name in NETWORKS
-              for other in ("0.1.0", "ghc", "miic")]
+    found += [("tests per second", case, "0 1 2 3 4", str(ROWS)) for case in ("0.1.0", "now")]
+    found += [("fit / other", f"{name} {other} {guide}", "", str(ROWS)) for name in NETWORKS
+              for other in ("0.1.0", "ghc", "miic") for guide in GUIDES]
     found += [("first call", case, "", str(ROWS)) for case in ("fresh", "kept")]
+    found += [("one thread / two", case, *sizes) for case, *sizes in
+              (("hepar2", "", str(ROWS)), ("wide", "200" if full else "60", str(ROWS)))]
+    found += [("folded / whole", "binary", "8 10 12 14", str(n)) for n in LENGTHS[1:3]]
     found += [("search / pairs", f"degree {k}", "40", str(ROWS)) for k in (2, 4)]
-    widths, sizes = ("10 20 40", "1000 10000")
-    if full: widths, sizes = "10 20 40 80 160 200", "1000 10000 100000 1000000"
-    found += [("growth in d", "degree 2", widths, "10000")]
-    found += [("growth in n", "degree 2", "20", sizes)]
+    widths, sizes = ("10 20 40 80", "1000 10000 100000") if full else ("10 20 40", "1000 10000")
+    found += [("growth in d", "guided", widths + " 160"*full, "10000"),
+              ("growth in n", "guided", "40", sizes)]
+    found += [("growth in d", "degree 2", widths + " 160 200"*full, "10000"),
+              ("growth in n", "degree 2", "20", sizes + " 1000000"*full)]
     found += [("peak MB", "degree 2", *(("200", "100000") if full else ("40", "10000")))]
-    found += [("one thread / two", "hepar2", "", str(ROWS))]
-    found += [("seconds", name, "", str(ROWS)) for name in network_names() if full]
-    if full: found += [("guided seconds", "one thread", "500", "100000"),
-                       ("guided seconds", "two threads", "500", "100000")]
-    return found
+    if full: found += [("guided seconds", f"{k} thread", d, n) for d, n in
+                       (("500", "10000"), ("200", "100000"), ("500", "100000")) for k in (1, 2)]
+    return found + [("seconds", name, "", str(ROWS)) for name in network_names() if full]
 
 
 def table_of(d, n, degree=2):
@@ -112,6 +146,13 @@ def wall(run):
     return time.perf_counter() - start
 
 
+def spent(run):
+    "Seconds of the processor."
+    start = time.process_time()
+    run()
+    return time.process_time() - start
+
+
 def printed(*command, **there):
     "The number that a program prints."
     there = os.environ | {"OMP_NUM_THREADS": "1", "DISCRETE_SCORE_THREADS": "1"} | there
@@ -128,7 +169,7 @@ def per_table(way, cells, n):
         for c in range(k + 1): code = 2*code + columns[c]
         def count():
             for c in range(16, 32): np.bincount(2*code + columns[c], minlength=cells)
-        return min(wall(count) for _ in range(5))/16*1e6
+        return min(spent(count) for _ in range(5))/16*1e6
     plan = kernels.PLAN.copy()
     if way == "bitsets": plan[:2] = 0.
     elif way != "chosen": plan[0], plan[4] = 1e18, 0. if way == "piles" else 1e9
@@ -137,7 +178,7 @@ def per_table(way, cells, n):
     def extend():
         families._rows.clear()
         families.extend(0, range(1, k + 1), np.arange(16, 32))
-    with using_threads(1): return min(wall(extend) for _ in range(6))/16*1e6
+    with using_threads(1): return min(spent(extend) for _ in range(6))/16*1e6
 
 
 def plan(frame):
@@ -152,20 +193,43 @@ def plan(frame):
     return np.linalg.lstsq(each, np.ones(len(n)), rcond=None)[0]/per_row
 
 
-def against(name, other):
+def against(name, other, guide):
     "CPU time of `fit` over that of another program, on the same rows; None if it is not there."
+    if not os.environ.get("OLD" if other == "0.1.0" else "AGRUM"): return None
+    return printed(sys.executable, "-c", FIT, name, "2", GUIDE=guide)/theirs(name, other)
+
+
+@cache
+def theirs(name, other):
+    "CPU time of another program."
     if other == "0.1.0":
-        if not os.environ.get("OLD"): return None
-        theirs = printed(sys.executable, "-c", FIT, name, "1", PYTHONPATH=os.environ["OLD"])
-    else:
-        if not os.environ.get("AGRUM"): return None
-        rows = load_network(name).sample(ROWS, seed=0)
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder)/"rows.csv"
-            rows = rows[[c for c in rows if rows[c].nunique() > 1]]
-            rows.apply(lambda c: c.cat.codes.astype(str)).to_csv(path, index=False)
-            theirs = printed(os.environ["AGRUM"], "-c", AGRUM, str(path), other)
-    return printed(sys.executable, "-c", FIT, name, "2")/theirs
+        return printed(sys.executable, "-c", FIT, name, "1", PYTHONPATH=os.environ["OLD"])
+    rows = load_network(name).sample(ROWS, seed=0)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder)/"rows.csv"
+        rows = rows[[c for c in rows if rows[c].nunique() > 1]]
+        rows.apply(lambda c: c.cat.codes.astype(str)).to_csv(path, index=False)
+        return printed(os.environ["AGRUM"], "-c", AGRUM, str(path), other)
+
+
+def tests_per_second(case, size):
+    "Independence tests given `size` columns; None if version 0.1.0 is not there."
+    if case == "now": return printed(sys.executable, "-c", TESTS, str(size))
+    old = os.environ.get("OLD")
+    return old and printed(sys.executable, "-c", TESTS, str(size), PYTHONPATH=old)
+
+
+def folding(d, n):
+    "CPU time of a search for a network with equal rows counted once over that with all rows."
+    rng, times = np.random.default_rng(d), []
+    codes = (rng.random((n, d)) + rng.random((n, 1)) > 1).astype(int)
+    def learn(fold):
+        families = Families(codes, [2]*d, score="qnml")
+        if not fold: families.counts._folded = families.counts.data()
+        best_ordering(families, patience=1)
+    with using_threads(1):
+        for fold in (True, False): times.append(min(spent(lambda: learn(fold)) for _ in range(2)))
+    return times[0]/times[1]
 
 
 def first_call(case):
@@ -192,34 +256,44 @@ def known_rows(name):
 
 def values(quantity, case, widths, sizes):
     "What was measured, by the size that varies."
-    d = widths[0] if widths else 0
-    if quantity == "µs per table": return {c: per_table(case, c, sizes[0]) for c in widths}
+    d, n = widths[0] if widths else 0, sizes[0]
+    if quantity == "µs per table": return {c: per_table(case, c, n) for c in widths}
+    if quantity == "tests per second": return {k: tests_per_second(case, k) for k in widths}
     if quantity == "fit / other": return {d: against(*case.split())}
     if quantity == "first call": return {d: first_call(case)}
-    if quantity == "peak MB": return {d: printed(sys.executable, FILE, str(d), str(sizes[0]))}
+    if quantity == "folded / whole": return {d: folding(d, n) for d in widths}
+    if quantity == "peak MB": return {d: printed(sys.executable, FILE, str(d), str(n))}
     if quantity == "guided seconds":
-        table = table_of(d, sizes[0])
-        return {d: wall(lambda: fitted(table, 1 + (case == "two threads")))}
+        table, threads = table_of(d, n), int(case.split()[0])
+        return {d: (spent if threads == 1 else wall)(lambda: fitted(table, threads))}
     if quantity == "seconds":
         table = known_rows(case)
-        return {} if table is None else {table.d: cpu(fitted, table, 1)}
+        return {} if table is None else {table.d: cpu(fitted, table, 1), 0: families_met(table)}
     if quantity == "one thread / two":
-        table = known_rows(case)
+        table = table_of(d, n) if widths else known_rows(case)
         one, two = (min(wall(lambda: fitted(table, k)) for _ in range(3)) for k in (1, 2))
         return {table.d: one/two}
     if quantity == "search / pairs":
-        table = table_of(d, sizes[0], int(case.split()[1]))
+        table = table_of(d, n, int(case.split()[1]))
         return {d: cpu(search, table)/cpu(count_pairs, table, 5)}
-    tables = [(d, n) for d in widths for n in sizes]
-    times = [cpu(search, table_of(*t), 1 if t[0] > 80 or t[1] > ROWS else 3) for t in tables]
+    run, tables = fitted if case == "guided" else search, [(d, n) for d in widths for n in sizes]
+    times = [cpu(run, table_of(*t), 1 if t[0] > 80 or t[1] > ROWS else 2) for t in tables]
     return {at: spent/times[0] for at, spent in zip(widths if len(sizes) == 1 else sizes, times)}
 
 
+def families_met(table):
+    "How many families the search for the network met, the first and the one with arrows held."
+    with using_threads(1): guide = Belief().fit(table)
+    both = {id(o.sets): o.sets for o in (guide.free_, guide.ordering_)}.values()
+    return int(sum(sets.trees.used[0] for sets in both))
+
+
 def machine():
-    "The processor and its cores."
+    "The processor, its cores, and how many programs want them."
     lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
     names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
-    return f"{names[0] if names else platform.machine()}, {os.cpu_count()} cores"
+    load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
+    return f"{names[0] if names else platform.machine()}, {os.cpu_count()} cores, load {load}"
 
 
 def rows(setting):
