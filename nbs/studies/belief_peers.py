@@ -12,8 +12,8 @@ means over 20 random members of it; `shd` compares the class with the true class
     pc                  PC with G-tests at .01 (causal-learn)
 
 pyAgrum is no requirement of this package. causal-learn's searches and pgmpy's PC are slow, so they
-run on one table of each network, the others on two. Pathfinder is left out: most of them end
-there without an answer.
+run on one table of each network, the others on two; small networks come first, and what the file
+lacks is added by `--resume`. Pathfinder is left out.
 """
 import logging
 import random
