@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 import numpy as np
 import pandas as pd
 from .base import Problem, Setting, counted, patch
@@ -24,6 +24,7 @@ from .measures import UnprovenMeasureWarning
 from .order import Guide, Knowledge, OrderResult, as_known, causal_order
 from .score import ScoreEstimator
 from .tests import Sample, as_test
+from .triples import Credibility
 
 # %% ../nbs/24_diagnosis.ipynb #d5880387
 def algorithm_2(
@@ -299,7 +300,7 @@ class Diagnosis:
     evidence: OrderEvidence  # The order against the best one
     independences: Independences | None = None  # What its network implies, against the tests
     knowledge: KnowledgeEvidence | None = None  # What was stated, against the data
-    credibility: Any = None  # Room for: does the table behave like a graph of its columns?
+    credibility: Credibility | None = None  # Is the table a graph of its columns?
 
     @property
     def in_degrees(self) -> pd.Series: return self.implied.in_degrees
@@ -434,6 +435,14 @@ def _of_knowledge(known: KnowledgeEvidence) -> str:
     return (f"What you stated ({known.statements}) costs {known.cost:.1f} nats of evidence, "
             f"{told}.{more}")
 
+# %% ../nbs/24_diagnosis.ipynb #83a4baa9
+def _of_credibility(told: Credibility) -> str:
+    "In words, that a table is no graph of its columns."
+    shown = _some([f"{a} and {b}" for a, b in told.unexplained], 3)
+    return ("The table does not behave like a graph of its columns, so no order of them may be "
+            f"right: nothing separates {len(told.unexplained)} of {told.pairs} pairs that should "
+            f"be apart ({shown}).")
+
 # %% ../nbs/24_diagnosis.ipynb #e0d462e5
 @patch
 def reasons(self: Diagnosis) -> list[str]:  # Sentences
@@ -448,7 +457,8 @@ def reasons(self: Diagnosis) -> list[str]:  # Sentences
     if self.max_in_degree is not None: lines.append(_of_parents(self))
     if self.knowledge is not None: lines.append(_of_knowledge(self.knowledge))
     if self.untestable and self.max_in_degree is not None: lines.append(_of_untestable(self))
-    return lines
+    no_graph = self.credibility is not None and self.credibility.verdict == "no"
+    return lines + ([_of_credibility(self.credibility)] if no_graph else [])
 
 # %% ../nbs/24_diagnosis.ipynb #d8515622
 @patch
@@ -505,7 +515,8 @@ def to_dict(self: Diagnosis) -> dict:  # Plain numbers, strings and lists
             "share_above": self.share_above, "above": self.above, "pairs": found.pairs(),
             "evidence": self.evidence.to_dict(),
             "independences": None if denied is None else denied.to_dict(),
-            "knowledge": None if known is None else known.to_dict()}
+            "knowledge": None if known is None else known.to_dict(),
+            "credibility": None if self.credibility is None else self.credibility.to_dict()}
 
 # %% ../nbs/24_diagnosis.ipynb #015ef8aa
 @dataclass(frozen=True, eq=False)

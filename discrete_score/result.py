@@ -214,7 +214,7 @@ def _with_witnesses(edges: pd.DataFrame, testimony: Testimony | None) -> pd.Data
     told = edges.merge(testimony.witnesses, on=["from", "to"], how="left")
     compelled = told["decided_by"] == "data"
     told["tests"] = told["tests"].where(~compelled | (told["tests"] != ""), "follows")
-    return told.assign(confidence=np.where(compelled, testimony.confidence, np.nan))
+    return told.assign(confidence=told["confidence"].where(compelled))
 
 # %% ../nbs/32_result.ipynb #a640a72f
 def _note(note: str) -> Phrase:

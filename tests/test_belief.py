@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discrete_score as ds
-from discrete_score.belief import Belief, redraw
+from discrete_score.belief import Belief, claim_confidence, redraw
 from discrete_score.graphs import is_dag, is_order, reachable
 from discrete_score.guide import guided_order
 from discrete_score.order import Guide
@@ -71,6 +71,25 @@ def test_witnesses_and_confidence_come_with_the_edges():
     assert edges["confidence"][~compelled].isna().all()
     again = ds.DiscreteScore().fit(child.sample(5000, seed=0))
     assert again.result_ == model.result_
+
+
+def test_claims_that_come_back_are_believed_more():
+    rows = ds.as_table(ds.load_network("insurance").sample(3000, seed=0), unused="drop")
+    belief = Belief().fit(rows)
+    again = belief.rehearse().again
+    assert set(np.unique(again.round(6))) <= {0., .333333, .666667, 1.}
+    graph = belief.graph(belief.own_order())
+    said = belief.testify(belief.own_order()).witnesses
+    assert np.allclose(said["confidence"], claim_confidence(again[graph]))
+    claims = said[said["tests"] != ""]["confidence"]
+    assert len(claims) == belief.arrows_.sum() and claims.nunique() > 1
+
+
+def test_a_rehearsal_needs_no_second_search(monkeypatch):
+    belief = Belief().fit(table_of(1))
+    def refuse(self, allowed): raise AssertionError("a second search")
+    monkeypatch.setattr(Belief, "_hold", refuse)
+    assert belief.arrows_.any() and belief.rehearse().tables == 3
 
 
 def test_redrawn_tables_follow_their_network():

@@ -24,10 +24,6 @@ either end), so that likelihood cancels and BDeu can only toss a coin.
     right, total            compelled arrows that a vote directs rightly, of all (a tie: one half)
     earned                  does the whole 95 % interval of that share lie above one half?
     open_right, open_total  the same of true edges that the network has and nothing compels
-
-A third, `belief_peers`, puts the class of the result beside what others find on the same rows, as
-means over 20 random members of each class. `ghc` and `miic` need pyAgrum, which is no requirement;
-Pathfinder is left out, since PC takes too long there.
 """
 import time
 from itertools import product
@@ -35,7 +31,6 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from discrete_score.baselines import extension, learn
 from discrete_score.belief import Belief
 from discrete_score.blanket import BlanketScore
 from discrete_score.data import as_table
@@ -62,7 +57,7 @@ LARGE = "earthquake", "sachs", "child", "insurance", "alarm", "asia", "cancer", 
 def settings():
     "Parts, names, numbers of rows and seeds."
     found = list(product(["design"], NETWORKS + DRAWN + SPOILED, (1000, 10_000), range(10)))
-    found += product(["blind"], OTHERS + REDRAWN, (1000, 10_000), range(7))
+    found += product(["blind"], OTHERS + REDRAWN, (1000, 10_000), range(10))
     for name in LARGE:
         part = "design" if name in NETWORKS else "blind"
         found += [(part, name, 100_000, seed) for seed in range(3)]
@@ -247,43 +242,4 @@ BELIEF_VOTES = Study(
     columns=("part", "name", "seed", "vote", "right", "total", "earned", "open_right",
              "open_total"),
     measured=(),
-)
-
-
-PEERS = "ours", "ghc", "miic", "ges-bic", "ges-bdeu", "pc"
-
-
-def members(name, table):
-    "Twenty members of the class that a method finds, and what it cost."
-    start = time.process_time()
-    if name == "ours":
-        belief = Belief(rehearsals=0).fit(table)
-        spent = time.process_time() - start
-        pdag = dag_to_cpdag(belief.ordering_.network) & ~belief.joint_.T
-        return [extension(pdag, names=table.names, seed=k) for k in range(20)], spent
-    found = learn(table, name)
-    return [found.dag(seed=k) for k in range(20)], time.process_time() - start
-
-
-def peer_rows(setting):
-    "All methods on one dataset."
-    _, name, seed = setting
-    table, _, _, dag = dataset(name, 10_000, seed)
-    for method in PEERS:
-        dags, spent = members(method, table)
-        yield {"method": method, "edges": int(dag.sum()), "found": int(dags[0].sum()),
-               "direction": round(float(np.mean([f1(d, dag).direction for d in dags])), 4),
-               "skeleton": round(f1(dags[0], dag).skeleton, 4),
-               "sid": round(float(np.mean([sid(d, dag) for d in dags])), 2),
-               "seconds": round(spent, 2)}
-
-
-BELIEF_PEERS = Study(
-    "belief_peers",
-    [*product(["design"], NETWORKS + DRAWN, [0]), *product(["blind"], OTHERS[:-1], [0])],
-    "the graph of the result beside what others find.", peer_rows,
-    key=("part", "name", "seed"),
-    columns=("part", "name", "seed", "method", "edges", "found", "skeleton", "direction", "sid",
-             "seconds"),
-    measured=("seconds",),
 )
