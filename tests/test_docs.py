@@ -128,7 +128,7 @@ def test_readme_links_to_what_is_there():
 
 def test_readme_commands_have_their_flags(capsys):
     lines = re.findall(r"^discrete-score (\S+)(.*)$", README, flags=re.M)
-    assert {"order", "dag", "report", "diagnose"} <= {command for command, _ in lines}
+    assert {"look", "order", "dag", "effect", "report"} <= {command for command, _ in lines}
     for command, rest in lines:
         with pytest.raises(SystemExit): main([command, "--help"])
         known, flags = capsys.readouterr().out, re.findall(r"(?<=\s)--?[a-z]\S*", rest)
