@@ -27,8 +27,8 @@ from .data import Table, as_table
 from .counts import name_hashes
 from .files import read_json, versions, write_json, write_text
 from .graphs import check_dag, check_order, check_pdag, full_dag, reachable
-from .graphs import skeleton, to_causallearn as _to_causallearn
-from .graphs import to_networkx as _to_networkx, to_pgmpy as _to_pgmpy
+from .graphs import skeleton, to_causallearn as as_causallearn
+from .graphs import to_networkx as as_networkx, to_pgmpy as as_pgmpy
 from .metrics import F1, evaluate, f1, shd, sid
 from .order import Known, Knowledge, as_known, resample
 from .scores import Families, SparseBDeu, families_of
@@ -469,7 +469,7 @@ def to_networkx(
     mixed: bool = False,  # Give an open edge as two opposite arcs, as `pdag` has it?
 ):  # `networkx.DiGraph`
     "The network as a networkx graph; edges carry `mark` and `confidence` where these are known."
-    graph = _to_networkx(self.pdag() if mixed else self.dag, self.names)
+    graph = as_networkx(self.pdag() if mixed else self.dag, self.names)
     at, marks = {name: k for k, name in enumerate(self.names)}, self.marks or {}
     for a, b, about in graph.edges(data=True):
         if self.marks is not None: about["mark"] = marks.get((a, b)) or marks[b, a]
@@ -480,7 +480,7 @@ def to_networkx(
 @patch
 def to_causallearn(self: DagResult):  # `causallearn.graph.GeneralGraph.GeneralGraph`
     "The network as a causal-learn graph; open edges are undirected there."
-    return _to_causallearn(self.pdag(), self.names)
+    return as_causallearn(self.pdag(), self.names)
 
 # %% ../nbs/31_dag.ipynb #5317a836
 def _check_cells(table, child, parents, most) -> None:
@@ -539,7 +539,7 @@ def to_pgmpy(
     if lacking := [n for n in self.names if n not in table.names]:
         raise ValueError(f"`data` lacks the column{'s' * (len(lacking) > 1)} "
                          f"{', '.join(lacking[:5])} of the network.")
-    table, model = table.select(list(self.names)), _to_pgmpy(self.dag, self.names)
+    table, model = table.select(list(self.names)), as_pgmpy(self.dag, self.names)
     for edge, mark in (self.marks or {}).items(): model.edges[edge]["mark"] = mark
     families = families_of(table, f"bdeu:{sample_size}")
     for j in range(table.d):

@@ -18,6 +18,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from shell import in_shell
 import discrete_score as ds
 from discrete_score import cli, discover
 from discrete_score.files import write_json
@@ -33,11 +34,8 @@ def process(*argv, **options):
 
 def run(*argv):
     "Run the command line in this process."
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try: code = cli.main(list(map(str, argv)))
-        except SystemExit as end: code = end.code
-    return SimpleNamespace(returncode=code, stdout=out.getvalue(), stderr=err.getvalue())
+    code, out, err = in_shell(*argv)
+    return SimpleNamespace(returncode=code, stdout=out, stderr=err)
 
 
 def printed_order(done):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from shell import in_shell
 import discrete_score as ds
 from discrete_score import cli
 from discrete_score.dag import VERDICTS, DagResult, compare_graphs
@@ -67,32 +68,26 @@ def test_graphml_and_dot_carry_every_mark(seed):
         assert f'mark="{mark}"' in line and ("dir=none" in line) == (mark == "open")
 
 
-def in_shell(capsys, *argv):
-    code = cli.main(list(map(str, argv)))
-    said = capsys.readouterr()
-    return code, said.out, said.err
-
-
-def test_the_commands(tmp_path, capsys):
+def test_the_commands(tmp_path):
     data, result, graph = (tmp_path / name for name in ("d.csv", "order.json", "graph.json"))
     assert cli.main(["simulate", "--network", "asia", "--rows", "2000", "-o", str(data),
                      "--truth", str(tmp_path / "truth.json")]) == 0
-    assert in_shell(capsys, "order", data, "--out", result)[0] == 0
-    assert in_shell(capsys, "dag", data, "--base", "ges", "--out", graph)[0] == 0
+    assert in_shell("order", data, "--out", result)[0] == 0
+    assert in_shell("dag", data, "--base", "ges", "--out", graph)[0] == 0
     out = tmp_path / "far.json"
-    code, said, _ = in_shell(capsys, "compare", result, graph, "--out", out)
+    code, said, _ = in_shell("compare", result, graph, "--out", out)
     assert code == 0 and said.count("\n") > 3 and "SHD" in said and "order" in said
     found = compare_graphs(ds.load_order(result).dag(), ds.load_dag(graph))
     assert json.loads(out.read_text())["shd"] == found.shd
-    true = in_shell(capsys, "compare", result, tmp_path / "truth.json")[1]
-    assert true.splitlines()[:2] == in_shell(capsys, "compare", result, "asia")[1].splitlines()[:2]
+    true = in_shell("compare", result, tmp_path / "truth.json")[1]
+    assert true.splitlines()[:2] == in_shell("compare", result, "asia")[1].splitlines()[:2]
     for bad, word in ((("alarm",), "other columns"), ((data,), "is not JSON"),
                       (("nothing.json",), "nothing.json")):
-        code, _, err = in_shell(capsys, "compare", result, *bad)
+        code, _, err = in_shell("compare", result, *bad)
         assert code == 2 and word in err and err.count("\n") == 1
     for ending, start in ((".graphml", "<"), (".dot", "digraph"), (".gv", "digraph")):
         path = tmp_path / f"graph{ending}"
-        assert in_shell(capsys, "dag", data, "--out", path)[0] == 0
+        assert in_shell("dag", data, "--out", path)[0] == 0
         assert path.read_text(encoding="utf-8").startswith(start)
     names = nx.read_graphml(tmp_path / "graph.graphml")
     assert set(names) == set(ds.load_network("asia").names)

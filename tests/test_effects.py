@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
+from shell import in_shell
 import discrete_score as ds
-from discrete_score import cli, words
+from discrete_score import words
 from discrete_score.effects import (
     Effect, adjusted_shares, exact_effect, parent_sets, read_effect, stratified)
 from discrete_score.graphs import dag_to_cpdag, is_dag, v_structures
@@ -225,35 +226,29 @@ def test_a_question_that_cannot_be_asked(ends, more, said):
     with pytest.raises(ValueError, match=said.replace("?", r"\?")): model.effect(*ends, **more)
 
 
-def in_shell(capsys, *argv):
-    code = cli.main(list(map(str, argv)))
-    out = capsys.readouterr()
-    return code, out.out, out.err
-
-
-def test_the_command(tmp_path, capsys):
+def test_the_command(tmp_path):
     data, out = tmp_path / "stones.csv", tmp_path / "effect.json"
     STONES.to_csv(data, index=False)
     table = (data, "--weights", "people", "--tiers", "size;treatment;well")
     ends = "--do", "treatment", "--on", "well"
-    code, said, _ = in_shell(capsys, "effect", *table, *ends, "--out", out)
+    code, said, _ = in_shell("effect", *table, *ends, "--out", out)
     assert code == 0 and "Adjusted for size: the parents of treatment." in said
     model = ds.DiscreteScore(knowledge=FIRST).fit(ds.read_table(STONES, weights="people"))
     found = model.effect("treatment", "well")
     assert json.loads(out.read_text())["shares"] == found.to_dict()["shares"]
     saved = tmp_path / "result.json"
-    assert in_shell(capsys, "order", *table, "--out", saved)[0] == 0
-    assert in_shell(capsys, "effect", saved, *ends)[1] == said
-    code, free, _ = in_shell(capsys, "effect", saved, *ends, "--adjust", "", "--level", ".5")
+    assert in_shell("order", *table, "--out", saved)[0] == 0
+    assert in_shell("effect", saved, *ends)[1] == said
+    code, free, _ = in_shell("effect", saved, *ends, "--adjust", "", "--level", ".5")
     assert code == 0 and "Adjusted for nothing, as you said" in free and "50% interval" in free
     for bad, word in ((("--do", "treatmnt", "--on", "well"), "--do names no column"),
                       (("--do", "well", "--on", "well"), "--do and --on are the same"),
                       ((*ends, "--level", "2"), "--level must lie"),
                       ((*ends, "--bins", "x=2"), "leave --bins out")):
-        code, _, err = in_shell(capsys, "effect", saved, *bad)
+        code, _, err = in_shell("effect", saved, *bad)
         assert code == 2 and word in err and err.count("\n") == 1
     model.save(saved, rows=False)
-    code, _, err = in_shell(capsys, "effect", saved, *ends)
+    code, _, err = in_shell("effect", saved, *ends)
     assert code == 2 and "without its rows" in err
 
 

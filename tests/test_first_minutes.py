@@ -3,7 +3,6 @@
 Each gives a result, or one message that holds everything and ends in the command that works. What
 is said is kept in `data/first_minutes.txt`; `UPDATE_GOLDEN=1` writes it anew.
 """
-import contextlib
 import gzip
 import io
 import os
@@ -13,25 +12,16 @@ import tarfile
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from shell import in_shell
 import discrete_score as ds
 from discrete_score import cli
 
 GOLDEN = Path(__file__).parent / "data" / "first_minutes.txt"
-
-
-def run(*argv):
-    "Run the command line in this process."
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try: code = cli.main(list(map(str, argv)))
-        except SystemExit as end: code = end.code
-    return SimpleNamespace(code=code, out=out.getvalue(), err=err.getvalue())
 
 
 def table(name):
@@ -126,7 +116,7 @@ def done(tmp_path_factory):
     hidden, sys.modules["openpyxl"] = sys.modules.get("openpyxl", ...), None
     try:
         for name, content in files().items(): Path(name).write_bytes(content)
-        yield {name: run("order", name) for name in files()}
+        yield {name: in_shell("order", name) for name in files()}
     finally:
         os.chdir(before)
         if hidden is ...: del sys.modules["openpyxl"]
@@ -164,7 +154,7 @@ def test_the_command_that_works_works(done):
     assert len(named) >= 4
     for name, line in named.items():
         argv = shlex.split(line.removeprefix("This works: "))[1:]
-        assert run("look", *argv[1:]).code == 0, name
+        assert in_shell("look", *argv[1:]).code == 0, name
         assert ds.read_table(name, **eval_reading(argv)).d >= 2, name
 
 

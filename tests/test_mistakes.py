@@ -3,7 +3,6 @@
 Each is made in a shell and, where that can be, in Python. `test_words.py` makes twenty of them in
 the explorer, too.
 """
-import contextlib
 import io
 import sys
 import warnings
@@ -11,8 +10,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from shell import in_shell
 import discrete_score as ds
-from discrete_score import cli
 
 ROWS = [(k, 20 + k * 7 % 50, "LN"[k % 2], "xyz"[k % 5 % 3], 1 + k % 4) for k in range(90)]
 HEAD = "person,income,city,trade,children\n"
@@ -136,15 +135,6 @@ MISTAKES = {
 }
 
 
-def in_shell(argv):
-    "Exit code and errors of the command line."
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try: code = cli.main(list(argv))
-        except SystemExit as end: code = end.code
-    return code, err.getvalue()
-
-
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     "An empty folder, no terminal, and no library for spreadsheets."
@@ -163,7 +153,7 @@ def written(folder, mistake):
 def test_a_mistake_in_a_shell(name, folder):
     mistake = MISTAKES[name]
     written(folder, mistake)
-    code, err = in_shell([mistake.command, mistake.name or ".", *mistake.typed])
+    code, _, err = in_shell(mistake.command, mistake.name or ".", *mistake.typed)
     assert code == 2 and mistake.shell in err, err
     assert err.startswith("discrete-score: ") and "Traceback" not in err
     assert "`drop=" not in err and "`bins=" not in err and "`missing=" not in err

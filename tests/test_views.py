@@ -2,9 +2,7 @@
 
 No view may differ from another in any mark, none may contradict what was stated, and none may
 credit the data with it."""
-import contextlib
 import html
-import io
 import json
 import re
 from types import SimpleNamespace
@@ -18,8 +16,9 @@ from hypothesis import given, settings, strategies as st
 
 matplotlib.use("Agg")
 
+from shell import in_shell
 import discrete_score as ds
-from discrete_score import cli, dag, explorer, figures, result, words
+from discrete_score import dag, explorer, figures, result, words
 from discrete_score.graphs import full_dag, is_dag, reachable
 
 FEW = settings(max_examples=12)
@@ -165,14 +164,6 @@ def of_report(model, tmp_path):
     return of_rows(filter(None, cells_of(section(page, "The graph"))), "→", "–")
 
 
-def in_shell(*argv):
-    "What a command prints."
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = cli.main(list(map(str, argv)))
-    return code, out.getvalue()
-
-
 def typed(known):
     "Statements as options."
     argv = []
@@ -190,7 +181,7 @@ def typed(known):
 def of_shell(model, tmp_path, *more):
     data = tmp_path / "data.csv"
     model.result_.table.frame().to_csv(data, index=False)
-    code, out = in_shell("dag", data, "--keep-identifiers", *typed(model.knowledge), *more)
+    code, out, _ = in_shell("dag", data, "--keep-identifiers", *typed(model.knowledge), *more)
     assert code == 0
     rows = [line.split() for line in out.splitlines() if {"->", "--"} & set(line.split())]
     return of_rows(rows, "->", "--")
@@ -458,7 +449,7 @@ def test_the_total_order_comes_last_and_never_in_bold(tmp_path):
     assert explorer._TABS.index("Graph") < explorer._TABS.index("Order")
     data = tmp_path / "data.csv"
     model.result_.table.frame().to_csv(data, index=False)
-    code, out = in_shell("order", data, "--keep-identifiers", *typed(model.knowledge))
+    code, out, _ = in_shell("order", data, "--keep-identifiers", *typed(model.knowledge))
     assert code == 0 and out.startswith("You stated")
     assert out.index("compel") < out.index("place  column")
 

@@ -1,8 +1,6 @@
 """One voice: a mistake is named as an argument, a flag or a field; a part is registered once."""
-import contextlib
 import html
 import inspect
-import io
 import re
 import shlex
 import warnings
@@ -13,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from shell import in_shell
 import discrete_score as ds
 from discrete_score import base, baselines, cli, discover, files, measures, studies, tests, words
 from discrete_score.base import Setting
@@ -107,15 +106,6 @@ def typed(mistake):
         if name == "knowledge": argv += ["--before", *value["before"][0]]
         else: argv += shlex.split(shell(Setting(name, value)))
     return argv
-
-
-def in_shell(*argv):
-    "Exit code, output and errors of the command line."
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try: code = cli.main(list(map(str, argv)))
-        except SystemExit as end: code = end.code
-    return code, out.getvalue(), err.getvalue()
 
 
 def in_explorer(path, mistake):
