@@ -961,7 +961,7 @@ def extend_known(data, terms, use, tables, child, parents, candidates, out):
     "`extend` by what tables tell and keep; False: they cannot."
     r, width, first = data.n_states[child], data.first[-1], data.first
     size = r * size_of(data, parents)
-    if tables.used[0] == 0 or parents.size > 8 or size > .125 * data.total: return False
+    if tables.used[0] == 0 or parents.size > 5 or size > .125 * data.total: return False
     if size * width > tables.counts.size / 16: return False
     columns, at, after = np.empty(parents.size + 1, np.int64), 0, 1
     for p in parents:
