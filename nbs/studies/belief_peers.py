@@ -50,6 +50,7 @@ def rows(setting):
     "One method on one dataset."
     _, name, seed, method = setting
     table, _, _, dag = belief.dataset(name, 10_000, seed)
+    if method in peers.METHODS: peers.load_packages()
     ran = peers.graph_of(peers.METHODS.get(method, ours), table, seed)
     row = {"d": table.d, "edges": int(dag.sum()), "seconds": round(ran.seconds, 2)}
     graph = ran.value

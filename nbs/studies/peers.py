@@ -195,7 +195,6 @@ def restored(graph, at):
 
 def graph_of(find, table, seed, limit=LIMIT):
     "The graph that a method finds, with what it took; the value is None if it has none in time."
-    load_packages()
     shuffled, at = mixed(table, seed)
     ran = apart(lambda: silent(lambda: find(shuffled, seed)), limit)
     return ran if ran.value is None else ran._replace(value=restored(ran.value, at))
