@@ -853,7 +853,8 @@ def _check_study(study, path: str, n: int, only: str | None) -> int:
 def _add_study(parser) -> None:
     "Options of `study`."
     known = ", ".join(ds.studies.STUDIES)
-    parser.add_argument("name", help=f"one of {known}; or a file that defines a study")
+    parser.add_argument("name", help=f"one of {known}; in a clone one of nbs/studies, as arena; "
+                                     "or a file that defines a study")
     parser.add_argument("--degree", type=float, help="only graphs with this expected degree")
     parser.add_argument("--only", metavar="CONDITION",
                         help='only rows that meet a condition, for example "d<=20"')
