@@ -154,7 +154,7 @@ def _check_weights(weights, n):
     weights.setflags(write=False)
     return weights
 
-# %% ../nbs/00_data.ipynb #26fa32c9
+# %% ../nbs/00_data.ipynb #0ddcb1b0
 @dataclass(frozen=True, eq=False)
 class Partial:
     "Rows in which a cell is missing."
@@ -176,7 +176,8 @@ class Table:
     weights: np.ndarray | None = None  # How often each row was seen; `None` means once
     notes: tuple[str, ...] = ()  # What was changed on the way in, and what looked odd, in words
     n_dropped: int = 0  # Rows left out on the way in because a cell was missing
-    binned: tuple[str, ...] = ()  # Columns that were cut into bins; their states are in order
+    binned: tuple[str, ...] = ()  # Columns that were cut into bins
+    ordered: tuple[str, ...] = ()  # Columns whose states are in order, cut or not
     partial: Partial | None = None  # Rows with missing cells, if they were kept beside the others
 
     def __post_init__(self):
@@ -260,9 +261,10 @@ def select(
                       close=did_you_mean(unknown, self.names))
     index = [where[c] if isinstance(c, str) else range(self.d)[c] for c in columns]
     schema = Schema([self.names[j] for j in index], [self.schema.states[j] for j in index])
-    binned = tuple(name for name in self.binned if name in schema.names)
+    kept = {kind: tuple(name for name in getattr(self, kind) if name in schema.names)
+            for kind in ("binned", "ordered")}
     rest = self.partial and replace(self.partial, codes=self.partial.codes[:, index])
-    return replace(self, schema=schema, codes=self.codes[:, index], binned=binned, partial=rest)
+    return replace(self, schema=schema, codes=self.codes[:, index], partial=rest, **kept)
 
 # %% ../nbs/00_data.ipynb #d823e338
 @patch
@@ -293,7 +295,7 @@ def frame(
 ) -> pd.DataFrame:
     "The labels as categorical columns; row counts, if any, in a last column."
     columns = {name: pd.Categorical.from_codes(codes, categories=_label_index(labels),
-                                               ordered=name in self.binned)
+                                               ordered=name in self.ordered)
                for name, codes, labels in zip(self.names, self.codes.T, self.schema.states)}
     if self.weights is None: return pd.DataFrame(columns)
     if weights in columns:
@@ -411,20 +413,34 @@ class _Column:
     labels: list  # Labels in code order
     declared: bool = False  # Labels were given, so some may never occur
     changes: tuple[str, ...] = ()  # What the user should know of
+    ordered: bool = False  # Are the labels in order, such as numbers and bins?
+
+# %% ../nbs/00_data.ipynb #93992b34
+_NUMBERS = {"integer", "floating", "mixed-integer-float", "decimal"}
+
+
+def _is_number(cells):
+    "Does the column hold numbers that can be put in order?"
+    kind = pd.api.types
+    if cells.dtype == object: return kind.infer_dtype(cells, skipna=True) in _NUMBERS
+    numeric, odd = kind.is_numeric_dtype(cells), kind.is_complex_dtype(cells)
+    return numeric and not odd and not kind.is_bool_dtype(cells)
 
 # %% ../nbs/00_data.ipynb #0d265b4a
 def _encode(cells: pd.Series, name: str, decimals: bool = False) -> _Column:
     "Codes and ordered labels of one column, by the rules above; may numbers have a fraction?"
     if isinstance(cells.dtype, pd.CategoricalDtype):
         labels = cells.cat.categories.tolist()
-        return _Column(name, cells.cat.codes.to_numpy(), labels, declared=True)
+        codes, in_order = cells.cat.codes.to_numpy(), bool(cells.cat.ordered)
+        return _Column(name, codes, labels, declared=True, ordered=in_order)
     codes, found = _factorize(cells, name)
     found, whole = _check_kinds(found, name, decimals)
     labels = _in_order(found, name)
     place = {label: k for k, label in enumerate(labels)}
     recode = np.array([place[label] for label in found] + [-1],
                       dtype=np.min_scalar_type(-len(found) - 1))
-    return _Column(name, recode[codes], labels, changes=("whole",) * whole)
+    in_order = _is_number(cells) and len(labels) > 2
+    return _Column(name, recode[codes], labels, changes=("whole",) * whole, ordered=in_order)
 
 # %% ../nbs/00_data.ipynb #59e1ee69
 _ONE_TYPE = {"string", "boolean", "integer", "floating", "mixed-integer-float", "decimal", "empty"}
@@ -488,17 +504,6 @@ def _interval_labels(edges):
     if edges[-1] == np.inf: labels[-1] = f">= {text[-2]}"
     return labels
 
-# %% ../nbs/00_data.ipynb #93992b34
-_NUMBERS = {"integer", "floating", "mixed-integer-float", "decimal"}
-
-
-def _is_number(cells):
-    "Does the column hold numbers that can be put in order?"
-    kind = pd.api.types
-    if cells.dtype == object: return kind.infer_dtype(cells, skipna=True) in _NUMBERS
-    numeric, odd = kind.is_numeric_dtype(cells), kind.is_complex_dtype(cells)
-    return numeric and not odd and not kind.is_bool_dtype(cells)
-
 # %% ../nbs/00_data.ipynb #5eab760b
 def _check_numbers(cells, name):
     "Refuse to bin what is no number."
@@ -529,7 +534,7 @@ def _bin(cells: pd.Series, name: str, bins, weights, about: bool = False) -> _Co
     codes = np.minimum(np.searchsorted(edges, values, side="right") - 1, len(edges) - 2)
     codes = np.where(seen, codes, -1)
     changes = ("cut",) if about else ("binned",)
-    return _Column(name, codes, _interval_labels(edges), declared=True, changes=changes)
+    return _Column(name, codes, _interval_labels(edges), True, changes, ordered=True)
 
 # %% ../nbs/00_data.ipynb #4d918a1d
 _FEW = 12  # Different numbers that a column may have and keep
@@ -694,7 +699,7 @@ def _missing_state(column):
 def _apply_unused(columns, unused, total):
     "The columns after the policy for states that never occur, and which columns had some."
     _check_room(columns, unused, total)
-    used = [np.bincount(c.codes[c.codes >= 0], minlength=len(c.labels)) > 0 for c in columns]
+    used = [np.bincount(_known(c.codes), minlength=len(c.labels)) > 0 for c in columns]
     odd = [c.name for c, u in zip(columns, used) if not u.all()]
     if odd and unused == "error":
         raise Problem("{columns} declared states that never occur. Pass {drop} to leave them out, "
@@ -703,6 +708,9 @@ def _apply_unused(columns, unused, total):
                       best=Setting("unused", "drop"))
     if not odd or unused == "keep": return columns, []
     return [_only(c, u) for c, u in zip(columns, used)], odd
+
+
+def _known(codes): return codes if codes.min(initial=0) >= 0 else codes[codes >= 0]
 
 # %% ../nbs/00_data.ipynb #37f33ea8
 def _check_room(columns, unused, total):
@@ -871,7 +879,8 @@ def as_table(
     policies = {"missing": missing, "unused": unused, "identifiers": identifiers}
     for name, value in policies.items(): check_choice(name, value, POLICIES[name])
     if not isinstance(data, Table):
-        return _encoded(as_frame(data, names), weights, bins, **policies)
+        table = _encoded(as_frame(data, names), weights, bins, **policies)
+        return table if isinstance(data, pd.DataFrame) else replace(table, ordered=table.binned)
     if names is None and weights is None and bins is None: return data
     raise Problem("the data are a `Table` already; {names}, {weights} and {bins} are for data that "
                   "are not encoded yet.", names=Setting("names"), weights=Setting("weights"),
@@ -891,13 +900,15 @@ def _encoded(frame, weights, bins, missing, unused, identifiers):
         advise("{columns} declared states that never occur; they are left out (see {unused}).",
                columns=subject(odd), unused=Setting("unused"))
     schema = Schema([c.name for c in columns], [c.labels for c in columns])
-    columns, weights, rest = _split_rows(columns, weights)
+    rest = None
+    if missing == "keep": columns, weights, rest = _split_rows(columns, weights)
     n_partial = 0 if rest is None else len(rest.codes)
     notes = (*_notes(columns, n_dropped, n_zero, odd, n_partial), *_cautions(columns, total))
     binned = tuple(c.name for c in columns if {"binned", "cut"} & set(c.changes))
-    return Table(schema, _side_by_side(columns), weights, notes, n_dropped, binned, rest)
+    ordered = tuple(c.name for c in columns if c.ordered)
+    return Table(schema, _side_by_side(columns), weights, notes, n_dropped, binned, ordered, rest)
 
-# %% ../nbs/00_data.ipynb #c61db5b9
+# %% ../nbs/00_data.ipynb #16778758
 def _split_rows(columns, weights):
     "Columns and weights of the complete rows, and the other rows if there are any."
     holes = np.any([c.codes < 0 for c in columns], axis=0)

@@ -44,7 +44,7 @@ def mark_edges(
     known: np.ndarray,  # `[i, j]` is True where i is stated to come before j
     names: Sequence[str],  # Columns, in the order of `known`
     vote: bool,  # Has the criterion earned a vote?
-    binned: Collection[str] = (),  # Columns that were cut into bins: no vote on their edges
+    ordered: Collection[str] = (),  # Columns whose states are in order: no vote on their edges
 ) -> pd.DataFrame:  # The same with a column `mark`
     "Say of every edge whether it is known, compelled, voted or open."
     stated = arrows(edges, names) & known
@@ -52,7 +52,7 @@ def mark_edges(
     def mark(a, b, who):
         if (a, b) in stated: return "known"
         if who == "data": return "compelled"
-        return "voted" if vote and who == "criterion" and not {a, b} & set(binned) else "open"
+        return "voted" if vote and who == "criterion" and not {a, b} & set(ordered) else "open"
 
     marks = list(map(mark, edges["from"], edges["to"], edges["decided_by"]))
     return _edge_frame(edges.assign(mark=marks).to_dict("records"))
@@ -199,7 +199,7 @@ def make_result(
         told = _with_witnesses(explain(search, guide, agreed), testimony)
         known = as_known(settings.get("knowledge"), table.names)
         rest = _with_stated(_stated(known, arrows(told, table.names)), before)
-        edges = mark_edges(told, rest, table.names, agreed.deserves_vote, binned=table.binned)
+        edges = mark_edges(told, rest, table.names, agreed.deserves_vote, ordered=table.ordered)
     return Result(search=replace(search, seed=int(search.seed)), schema=table.schema,
                   n_rows=table.total, fingerprint=fingerprint(table),
                   notes=tuple(map(_note, (*table.notes, *notes))), settings=settings,
@@ -318,8 +318,8 @@ def pack_rows(
         if array is not None and packed[name] is None:
             return {"left_out": f"they need more than {limit:,.0f} bytes"}
         free -= 0 if array is None else len(packed[name]["packed"])
-    binned = {"binned": table.binned} if table.binned else {}
-    return packed | {"dropped": table.n_dropped, "notes": len(table.notes), **binned}
+    kinds = {kind: getattr(table, kind) for kind in ("binned", "ordered") if getattr(table, kind)}
+    return packed | {"dropped": table.n_dropped, "notes": len(table.notes), **kinds}
 
 
 def _rest(partial: Partial | None) -> dict:
@@ -345,8 +345,10 @@ def unpack_rows(
         raise ValueError("notes or dropped rows do not add up")
     weights = None if weights is None else _unpacked(weights)
     binned = tuple(content.get("binned", ()))
-    if not set(binned) <= set(schema.names): raise ValueError("binned columns are not there")
-    return Table(schema, codes, weights, tuple(notes[:own]), dropped, binned,
+    ordered = tuple(content.get("ordered", binned))  # Older files name the bins only
+    if not {*binned, *ordered} <= set(schema.names):
+        raise ValueError("binned or ordered columns are not there")
+    return Table(schema, codes, weights, tuple(notes[:own]), dropped, binned, ordered,
                  _read_rest(content, schema))
 
 
