@@ -191,7 +191,7 @@ class DiscreteScore(Fitted, BaseEstimator):
         knowledge: Knowledge | Mapping | None = None,  # What is known about the order
         *,
         network=None,  # The true network, for `estimator="exact"`
-        missing: str = "error",  # Missing cells: "error", "drop" (rows) or "state" (of their own)
+        missing: str = "error",  # Missing cells: "error", "drop", "state" or "keep", see `as_table`
         bins: Mapping | int | str | None = "auto",  # Of numeric columns: a number or edges for each
         unused: str = "warn",  # Declared states that never occur: "warn", "drop", "error", "keep"
         identifiers: str = "error",  # Columns that look like identifiers: "error" or "keep"
@@ -288,6 +288,7 @@ def search(
 ) -> _Found:
     "Find the order of a table."
     known = as_known(self.knowledge, table.names)
+    _check_partial(table, self.estimator)
     if isinstance(self.estimator, BlanketScore): expected_cost(table, self.guide).check()
     estimator, choice = self.estimator.fit(table), None
     early = whole and resume is None and max_steps is None
@@ -305,6 +306,16 @@ def search(
                           callback=callback, **options)
     chosen_by = choice.table if choice else None
     return _Found(search, measure, estimator, guide, known, chosen_by, alone)
+
+# %% ../nbs/33_discover.ipynb #88aaaf49
+def _check_partial(table: Table, estimator: ScoreEstimator) -> None:
+    "Refuse rows with missing cells where the estimator has no use for them."
+    if table.partial is None or getattr(estimator, "reads_partial", False): return
+    raise Problem("{n} rows lack a cell, and they were kept ({keep}), which is of use to {neural} "
+                  "only. Pass {drop} to leave these rows out, or {state}.",
+                  n=len(table.partial.codes), keep=Setting("missing", "keep"),
+                  neural=Setting("estimator", "diffusion"), drop=Setting("missing", "drop"),
+                  state=Setting("missing", "state"), best=Setting("missing", "drop"))
 
 # %% ../nbs/33_discover.ipynb #5e1c8100
 @patch
@@ -352,7 +363,8 @@ def fit(
     settings, objects = self.settings(table.names)
     self.result_ = make_result(found.search, table, settings=settings, objects=objects,
                                guide=found.guide, alone=alone, choice=choice, testimony=told,
-                               notes=[*_determined(found.estimator), *_cut(limit)])
+                               notes=[*_determined(found.estimator), *_remarks(found.estimator),
+                                      *_cut(limit)])
     self._estimator, self._guide, self.dag_ = found.estimator, found.guide, None
     return self
 
@@ -416,6 +428,11 @@ def _determined(estimator) -> list[Phrase]:
                    "place them among the columns that fix them; drop one of each group, or add "
                    "knowledge",
                    pairs="; ".join(found[:5]), more=more)]
+
+
+def _remarks(estimator) -> list[Phrase]:
+    "What the estimator itself has to say of its values, if it can."
+    return estimator.remarks() if hasattr(estimator, "remarks") else []
 
 # %% ../nbs/33_discover.ipynb #b7e4d5b4
 class Absent(Problem, AttributeError): "Something that a result cannot give."
