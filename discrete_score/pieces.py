@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['PIECE', 'DENSE', 'LARGE', 'ParquetPart', 'FramePart', 'parquet_parts', 'PartTally', 'tally_part', 'part_codes',
-           'make_piece', 'read_piece', 'Ask', 'answer', 'merge_answers', 'Shelf', 'OnDisk', 'OnCluster', 'Elsewhere',
-           'Ledger', 'PieceCounts', 'PieceTable', 'Pieces', 'as_source']
+           'make_piece', 'read_piece', 'Ask', 'answer', 'merge_answers', 'Shelf', 'put_on_shelf', 'OnDisk', 'OnCluster',
+           'Elsewhere', 'Ledger', 'PieceCounts', 'PieceTable', 'Pieces', 'as_source']
 
 # %% ../nbs/97_pieces.ipynb #5be317e4
 import glob
@@ -288,6 +288,16 @@ class Ask:
     more: tuple[int, ...] | None = None  # Each of these as one more column; None: none of them
     seen: bool = False  # Only which configurations occur, in the order in which they do
 
+    @property
+    def base(self) -> tuple[int, ...]:
+        "Columns that all tables share."
+        return self.columns if self.more is not None else self.columns[:-1]
+
+    @property
+    def others(self) -> tuple[int, ...]:
+        "The last column of each table."
+        return self.more if self.more is not None else self.columns[-1:]
+
 # %% ../nbs/97_pieces.ipynb #f41a9448
 def _radix(data, columns):
     "The mixed-radix code of each row of a piece."
@@ -314,40 +324,36 @@ def _occurring(data, columns):
         weight = np.bincount(code, data.weights, len(row)).astype(np.int64)
     return data.columns[list(columns)][:, row], weight
 
-# %% ../nbs/97_pieces.ipynb #e14c364f
+# %% ../nbs/97_pieces.ipynb #203386ba
+def _layout(states, columns, more):
+    "Which of `more` make small tables with `columns`, and where these begin in a flat array."
+    cells = prod(states[c] for c in columns)
+    sizes = {c: cells * states[c] for c in more}
+    small = [c for c in more if sizes[c] <= DENSE]
+    return small, [*accumulate((sizes[c] for c in small), initial=0)], sizes
+
+# %% ../nbs/97_pieces.ipynb #3379a3d0
 def _count_all(data, columns, more):
-    "Tables of `columns` with each of `more`, axes in increasing order of the columns."
-    states, base = data.n_states.tolist(), [int(data.n_states[c]) for c in columns]
-    sizes = [prod(base) * states[c] for c in more]
-    small = [c for c, size in zip(more, sizes) if size <= DENSE]
-    starts = np.cumsum([0, *(s for s in sizes if s <= DENSE)]).astype(np.int64)
+    "Small tables of `columns` with each of `more`, flat, one after the other; then the large ones."
+    small, starts, sizes = _layout(data.n_states.tolist(), columns, more)
     out = np.empty(starts[-1], np.int64)
     if small:
         compiled().count_extended(data, np.array(columns, np.int64), np.array(small, np.int64),
-                                  starts, out)
-    found = {}
-    for c, (low, high) in zip(small, pairwise(starts.tolist())):
-        at = sum(b < c for b in columns)
-        found[c] = np.moveaxis(out[low:high].reshape([states[c], *base]), 0, at).copy()
-    for c, size in zip(more, sizes):
-        if size > DENSE: found[c] = _sparse(data, sorted((*columns, c)), size)
-    return [found[c] for c in more]
+                                  np.array(starts, np.int64), out)
+    large = [c for c in more if sizes[c] > DENSE]
+    return [out, *(_sparse(data, sorted((*columns, c)), sizes[c]) for c in large)]
 
 # %% ../nbs/97_pieces.ipynb #e2fd2d02
 def answer(
     data: Any,  # A piece
     asks: Sequence[Ask],  # Questions
-) -> list:  # Per question: a list of tables, or states and weights
+) -> list:  # Per question: a list of counts, or states and weights
     "What a piece says to questions."
     found = []
     for ask in asks:
         if ask.seen: found.append(_occurring(data, ask.columns))
-        elif ask.more is not None: found.append(_count_all(data, ask.columns, ask.more))
-        elif len(ask.columns) > 1:
-            found.append(_count_all(data, ask.columns[:-1], ask.columns[-1:]))
-        else:
-            low = data.first[ask.columns[0]]
-            found.append([data.often[low:low + data.n_states[ask.columns[0]]].copy()])
+        elif ask.base: found.append(_count_all(data, ask.base, ask.others))
+        else: found.append([data.often[data.first[ask.others[0]]:data.first[ask.others[0] + 1]]])
     return found
 
 # %% ../nbs/97_pieces.ipynb #a34375fe
@@ -392,28 +398,40 @@ def merge_answers(
         return _merge_seen(found)
     return [merged(found) for found in zip(*answers)]
 
-# %% ../nbs/97_pieces.ipynb #4521c3ec
-@dataclass(frozen=True)
+# %% ../nbs/97_pieces.ipynb #1baf8df2
+@dataclass(frozen=True, eq=False)
 class Shelf:
-    "A piece in a folder."
-    path: str  # What its files begin with
-
-    def save(self, data) -> "Shelf":
-        "Write a piece."
-        for name, part in zip(data._fields, data):
-            if isinstance(part, np.ndarray) and name != "plan": np.save(f"{self.path}.{name}", part)
-        return self
+    "A piece in a file."
+    path: str  # Its columns, then its bitsets
+    data: Any  # The rest of it: a `Data` of `kernels` without columns and bitsets
+    dtype: np.dtype  # Of the columns
+    shape: tuple[int, int]  # Of the columns
+    bits: tuple[int, int]  # Shape of the bitsets
 
     def open(self):
         "The piece; of its columns and bitsets only those are read that are looked at."
-        kernels = compiled()
-        def load(name, mode=None):
-            return np.asarray(np.load(f"{self.path}.{name}.npy", mmap_mode=mode))
-        columns, weights = load("columns", "c"), load("weights")
-        bits = load("bits", "c") if not len(weights) else np.zeros((0, 0), np.uint64)
-        total = float(weights.sum() if len(weights) else columns.shape[1])
-        return kernels.Data(columns, bits, load("often"), load("first"), load("n_states"), weights,
-                            total, np.asarray(kernels.PLAN, float))
+        whole = np.asarray(np.memmap(self.path, np.uint8, "c"))
+        size = prod(self.shape) * self.dtype.itemsize
+        start = -(-size // 8) * 8
+        columns = whole[:size].view(self.dtype).reshape(self.shape)
+        bits = whole[start:start + 8 * prod(self.bits)].view(np.uint64).reshape(self.bits)
+        return self.data._replace(columns=columns, bits=bits)
+
+# %% ../nbs/97_pieces.ipynb #bfa2c3e9
+def put_on_shelf(
+    data: Any,  # A piece
+    path: str,  # Where to
+) -> Shelf:
+    "Write a piece to a file."
+    columns, bits = np.ascontiguousarray(data.columns), np.ascontiguousarray(data.bits)
+    with open(path, "wb") as file:
+        columns.tofile(file)
+        file.write(bytes(-columns.nbytes % 8))
+        bits.tofile(file)
+        file.write(bytes(8))
+    none = np.zeros((0, 0))
+    return Shelf(path, data._replace(columns=none, bits=none), columns.dtype, columns.shape,
+                 bits.shape)
 
 # %% ../nbs/97_pieces.ipynb #49ad3a05
 def _opened(item):
@@ -445,7 +463,7 @@ class OnDisk:
             codes, weights = part_codes(part, recipe)
             watch(codes)
             piece = make_piece(codes, recipe.n_states, weights)
-            shelves.append(Shelf(os.path.join(self.folder, f"piece{k}")).save(piece))
+            shelves.append(put_on_shelf(piece, os.path.join(self.folder, f"piece{k}")))
         return shelves
 
 # %% ../nbs/97_pieces.ipynb #052a9b7f
@@ -638,11 +656,11 @@ def fetch(self: PieceCounts,
             if size > 2**22: todo, size = self._round(todo), 0
         if todo: self._round(todo)
 
-# %% ../nbs/97_pieces.ipynb #edaab7f1
-def _key(ask: Ask, column: int | None = None) -> bytes:
-    "What a question is called in a ledger."
-    columns = ask.columns if column is None else sorted((*ask.columns, column))
-    return ("seen " * ask.seen + ",".join(map(str, columns))).encode()
+# %% ../nbs/97_pieces.ipynb #022ace5e
+def _key(columns, last=None) -> bytes:
+    "What a table is called in a ledger; without a last column, which configurations occur."
+    if last is None: return ("seen " + ",".join(map(str, columns))).encode()
+    return ",".join(map(str, sorted((*columns, last)))).encode()
 
 # %% ../nbs/97_pieces.ipynb #185c343a
 @patch
@@ -650,40 +668,33 @@ def _unanswered(self: PieceCounts, asks):
     "The questions whose answers are not known yet, each once."
     wanted = set()
     for ask in asks:
-        mask = as_mask(ask.columns)
-        if ask.seen: new = [ask.columns] if ask.columns not in self._seen else []
-        elif ask.more is None: new = [mask]
-        else: new = [c for c in ask.more if mask | 1 << c not in wanted]
-        if not ask.seen: new = self._unknown(mask, new, ask, wanted)
-        elif new and self._recall(ask): new = []
-        if not new: continue
-        yield ask if ask.more is None else Ask(ask.columns, tuple(new))
+        if ask.seen:
+            new = ask.columns not in self._seen and ask.columns not in wanted
+            wanted.add(ask.columns)
+            if new and not self._recall_seen(ask.columns): yield ask
+            continue
+        mask = as_mask(ask.base)
+        known = wanted, self._tables
+        new = [c for c in ask.others if not any(mask | 1 << c in some for some in known)]
+        new = [c for c in new if not self._recall(ask.base, c)]
+        wanted.update(mask | 1 << c for c in new)
+        if new: yield ask if ask.more is None else Ask(ask.columns, tuple(new))
 
-# %% ../nbs/97_pieces.ipynb #ea1d53dd
+# %% ../nbs/97_pieces.ipynb #407c6b35
 @patch
-def _unknown(self: PieceCounts, mask, new, ask, wanted):
-    "Which tables of a question are neither here nor in the ledger."
-    left = []
-    for c in new:
-        whole = mask if ask.more is None else mask | 1 << c
-        if whole in wanted or whole in self._tables: continue
-        if self._recall(ask, None if ask.more is None else c): continue
-        wanted.add(whole)
-        left.append(c)
-    return left
+def _recall(self: PieceCounts, base, last):
+    "Take a table from the ledger, if it is there."
+    found = None if self.ledger is None else self.ledger.get(_key(base, last))
+    if found is not None: self._keep(as_mask((*base, last)), found[0] if len(found) == 1 else found)
+    return found is not None
 
-# %% ../nbs/97_pieces.ipynb #5a5f7f84
+# %% ../nbs/97_pieces.ipynb #12b31d09
 @patch
-def _recall(self: PieceCounts, ask, column=None):
-    "Take an answer from the ledger, if it is there."
-    if self.ledger is None: return False
-    found = self.ledger.get(_key(ask, column))
-    if found is None: return False
-    if ask.seen: self._keep_seen(ask.columns, tuple(found))
-    else:
-        mask = as_mask(ask.columns) | (0 if column is None else 1 << column)
-        self._keep(mask, found[0] if len(found) == 1 else tuple(found))
-    return True
+def _recall_seen(self: PieceCounts, columns):
+    "Take configurations from the ledger, if they are there."
+    found = None if self.ledger is None else self.ledger.get(_key(columns))
+    if found is not None: self._keep_seen(columns, tuple(found))
+    return found is not None
 
 # %% ../nbs/97_pieces.ipynb #df50c5ce
 @patch
@@ -693,14 +704,27 @@ def _round(self: PieceCounts, asks):
     found = self.place.ask(answer, self.pieces, asks, merge=merge_answers)
     for ask, said in zip(asks, found):
         if ask.seen:
-            self._write(_key(ask), said)
+            self._write(_key(ask.columns), said)
             self._keep_seen(ask.columns, said)
             continue
-        mask = as_mask(ask.columns)
-        for c, table in zip([None] if ask.more is None else ask.more, said):
-            self._write(_key(ask, c), [table] if isinstance(table, np.ndarray) else table)
-            self._keep(mask if c is None else mask | 1 << c, table)
+        mask = as_mask(ask.base)
+        for c, table in self._tables_in(ask, said):
+            self._write(_key(ask.base, c), [table] if isinstance(table, np.ndarray) else table)
+            self._keep(mask | 1 << c, table)
     return []
+
+# %% ../nbs/97_pieces.ipynb #3c799929
+@patch
+def _tables_in(self: PieceCounts, ask, said):
+    "The tables of an answer by their last column, axes in increasing order of the columns."
+    small, starts, sizes = _layout(self._states, ask.base, ask.others)
+    large = [c for c in ask.others if sizes[c] > DENSE]
+    yield from zip(large, said[1:])
+    for c, (low, high) in zip(small, pairwise(starts)):
+        at = sum(b < c for b in ask.base)
+        axes = [*range(1, at + 1), 0, *range(at + 1, len(ask.base) + 1)]
+        shape = [self._states[c], *(self._states[b] for b in ask.base)]
+        yield c, np.ascontiguousarray(said[0][low:high].reshape(shape).transpose(axes))
 
 # %% ../nbs/97_pieces.ipynb #bb96fe66
 @patch
@@ -1095,7 +1119,7 @@ def _paths(source):
 # %% ../nbs/97_pieces.ipynb #9486e5cb
 def _is_large(source, path):
     "Would the table of this file take much memory?"
-    if not isinstance(source, (str, os.PathLike)): return True
+    if not isinstance(source, (str, os.PathLike)) or not os.path.isfile(source): return True
     schema, rows = _open_parquet(path)
     return 8. * len(schema.names) * sum(rows) > LARGE
 

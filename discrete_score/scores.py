@@ -414,16 +414,16 @@ def ask(self: Families,
 
 # %% ../nbs/07_scores.ipynb #c8c7516d
 @patch
-def _set_sums(self: Families, terms, mask, alphas, slots, within=0):
-    "Sums of the terms over the cells of a set of columns, one for each of `alphas`."
-    known = self._by_set.get(mask, {})
-    if any(a not in known for a in alphas.tolist()):
-        counts, both = self.counts.occupied(mask, within), np.zeros((2, len(alphas)), np.int64)
-        compiled().sum_terms(terms, counts, 0, 1, len(counts), np.stack([alphas] * 2),
-                             np.stack([slots] * 2), both)
-        known = known | dict(zip(alphas.tolist(), both[0].tolist()))
+def _set_sums(self: Families, terms, mask, use, m, within):
+    "Sums of the terms over the cells of a set of columns, by pseudo-count."
+    alphas, known = use.alphas[m], self._by_set.get(mask, {})
+    wanted = alphas.ravel().tolist()
+    if not all(a in known for a in wanted):
+        counts, sums = self.counts.occupied(mask, within), np.zeros(alphas.shape, np.int64)
+        compiled().sum_terms(terms, counts, 0, 1, len(counts), alphas, use.slots[m], sums)
+        known = known | dict(zip(wanted, sums.ravel().tolist()))
         remember(self._by_set, mask, known, 2**19)
-    return [known[a] for a in alphas.tolist()]
+    return known
 
 # %% ../nbs/07_scores.ipynb #344f60b3
 @patch
@@ -431,8 +431,9 @@ def _sums_apart(self: Families, terms, use, child, parents, m, more=()):
     "Sums of a family whose rows are in pieces; `m` are the states of the candidate `more`."
     above = as_mask((*parents, *more))
     whole = above | 1 << child
-    pairs = zip((whole, above), use.alphas[m], use.slots[m])
-    return np.array([self._set_sums(terms, mask, *at, whole) for mask, *at in pairs], np.int64)
+    known = [self._set_sums(terms, mask, use, m, whole) for mask in (whole, above)]
+    pairs = zip(known, use.alphas[m].tolist())
+    return np.array([[sums[a] for a in alphas] for sums, alphas in pairs], np.int64)
 
 # %% ../nbs/07_scores.ipynb #323be532
 @patch
