@@ -34,6 +34,7 @@ from .order import Bootstrap, Guide, Known, Knowledge, OrderResult, Step
 from .order import as_knowledge, as_known
 from .order import bootstrap as resample_order
 from .order import causal_order
+from .pieces import PieceTable, as_source
 from .result import Result, load_result, make_result
 from .score import ExactScore, ScoreEstimator
 
@@ -289,6 +290,7 @@ def search(
     "Find the order of a table."
     known = as_known(self.knowledge, table.names)
     _check_partial(table, self.estimator)
+    self._check_pieces(table)
     if isinstance(self.estimator, BlanketScore): expected_cost(table, self.guide).check()
     estimator, choice = self.estimator.fit(table), None
     early = whole and resume is None and max_steps is None
@@ -306,6 +308,16 @@ def search(
                           callback=callback, **options)
     chosen_by = choice.table if choice else None
     return _Found(search, measure, estimator, guide, known, chosen_by, alone)
+
+# %% ../nbs/33_discover.ipynb #ded2c31c
+@patch
+def _check_pieces(self: _Plan, table: Table) -> None:
+    "Refuse what needs rows in one place, before it starts."
+    if not isinstance(table, PieceTable) or isinstance(self.estimator, BlanketScore): return
+    raise Problem("{estimator} needs the rows of the table in one place, and they are in pieces. "
+                  "Take {blanket}, which needs only counts, or read a part of the rows as a table "
+                  "({nrows}).", estimator=Setting("estimator"),
+                  blanket=Setting("estimator", "blanket"), nrows=Setting("nrows"))
 
 # %% ../nbs/33_discover.ipynb #88aaaf49
 def _check_partial(table: Table, estimator: ScoreEstimator) -> None:
@@ -407,7 +419,7 @@ def _table(self: DiscreteScore, X, sample_weight, other: "DiscreteScore | None" 
     if X is not None:
         reading = Reading(missing=self.missing, bins=self.bins, unused=self.unused,
                           identifiers=self.identifiers)
-        return reading.table(X, weights=sample_weight)
+        return reading.table(as_source(X), weights=sample_weight)
     results = [getattr(model, "result_", None) for model in (other, self) if model is not None]
     tables = [result.table for result in results if result is not None]
     found = next((table for table in tables if table is not None), None)
@@ -495,6 +507,9 @@ def bootstrap(
 ) -> Bootstrap:  # Orders of the resampled tables and what they agree on
     "Repeat the search on resampled tables."
     table = self._table(X, sample_weight)
+    if isinstance(table, PieceTable):
+        raise Problem("a bootstrap draws rows, and the rows of this table are in pieces. Read a "
+                      "part of them as a table ({nrows}).", nrows=Setting("nrows"))
     options = dict(method=method, n_jobs=n_jobs, seed=self.seed)
     if checkpoint is None: return resample_order(_Search(self), table, n, **options)
     settings, _ = self.settings(table.names)

@@ -26,6 +26,7 @@ from .files import Reading
 from .graphs import reduced
 from .measures import MEASURES
 from .order import Bootstrap, Knowledge
+from .pieces import PieceTable
 from .result import Result
 from .triples import Credibility
 
@@ -565,6 +566,11 @@ def pair_counts(
     "How often each pair of states occurs, counted with weights."
     i, j = table.names.index(first), table.names.index(second)
     a, b = (int(table.n_states[k]) for k in (i, j))
+    if isinstance(table, PieceTable):
+        found = np.zeros((a, b), np.int64)
+        states, counts = table.counts.cells((i, j))
+        found[tuple(states)] = counts
+        return found
     cells = table.codes[:, i].astype(np.int64) * b + table.codes[:, j]
     return np.bincount(cells, table.weights, minlength=a * b).reshape(a, b)
 
