@@ -34,6 +34,7 @@ from .order import Bootstrap, Guide, Known, Knowledge, OrderResult, Step
 from .order import as_knowledge, as_known
 from .order import bootstrap as resample_order
 from .order import causal_order
+from .pieces import PieceTable, as_source
 from .result import Result, load_result, make_result
 from .score import ExactScore, ScoreEstimator
 
@@ -191,7 +192,7 @@ class DiscreteScore(Fitted, BaseEstimator):
         knowledge: Knowledge | Mapping | None = None,  # What is known about the order
         *,
         network=None,  # The true network, for `estimator="exact"`
-        missing: str = "error",  # Missing cells: "error", "drop" (rows) or "state" (of their own)
+        missing: str = "error",  # Missing cells: "error", "drop", "state" or "keep", see `as_table`
         bins: Mapping | int | str | None = "auto",  # Of numeric columns: a number or edges for each
         unused: str = "warn",  # Declared states that never occur: "warn", "drop", "error", "keep"
         identifiers: str = "error",  # Columns that look like identifiers: "error" or "keep"
@@ -288,6 +289,8 @@ def search(
 ) -> _Found:
     "Find the order of a table."
     known = as_known(self.knowledge, table.names)
+    _check_partial(table, self.estimator)
+    self._check_pieces(table)
     if isinstance(self.estimator, BlanketScore): expected_cost(table, self.guide).check()
     estimator, choice = self.estimator.fit(table), None
     early = whole and resume is None and max_steps is None
@@ -305,6 +308,26 @@ def search(
                           callback=callback, **options)
     chosen_by = choice.table if choice else None
     return _Found(search, measure, estimator, guide, known, chosen_by, alone)
+
+# %% ../nbs/33_discover.ipynb #ded2c31c
+@patch
+def _check_pieces(self: _Plan, table: Table) -> None:
+    "Refuse what needs rows in one place, before it starts."
+    if not isinstance(table, PieceTable) or isinstance(self.estimator, BlanketScore): return
+    raise Problem("{estimator} needs the rows of the table in one place, and they are in pieces. "
+                  "Take {blanket}, which needs only counts, or read a part of the rows as a table "
+                  "({nrows}).", estimator=Setting("estimator"),
+                  blanket=Setting("estimator", "blanket"), nrows=Setting("nrows"))
+
+# %% ../nbs/33_discover.ipynb #88aaaf49
+def _check_partial(table: Table, estimator: ScoreEstimator) -> None:
+    "Refuse rows with missing cells where the estimator has no use for them."
+    if table.partial is None or getattr(estimator, "reads_partial", False): return
+    raise Problem("{n} rows lack a cell, and they were kept ({keep}), which is of use to {neural} "
+                  "only. Pass {drop} to leave these rows out, or {state}.",
+                  n=len(table.partial.codes), keep=Setting("missing", "keep"),
+                  neural=Setting("estimator", "diffusion"), drop=Setting("missing", "drop"),
+                  state=Setting("missing", "state"), best=Setting("missing", "drop"))
 
 # %% ../nbs/33_discover.ipynb #5e1c8100
 @patch
@@ -352,7 +375,8 @@ def fit(
     settings, objects = self.settings(table.names)
     self.result_ = make_result(found.search, table, settings=settings, objects=objects,
                                guide=found.guide, alone=alone, choice=choice, testimony=told,
-                               notes=[*_determined(found.estimator), *_cut(limit)])
+                               notes=[*_determined(found.estimator), *_remarks(found.estimator),
+                                      *_cut(limit)])
     self._estimator, self._guide, self.dag_ = found.estimator, found.guide, None
     return self
 
@@ -395,7 +419,7 @@ def _table(self: DiscreteScore, X, sample_weight, other: "DiscreteScore | None" 
     if X is not None:
         reading = Reading(missing=self.missing, bins=self.bins, unused=self.unused,
                           identifiers=self.identifiers)
-        return reading.table(X, weights=sample_weight)
+        return reading.table(as_source(X), weights=sample_weight)
     results = [getattr(model, "result_", None) for model in (other, self) if model is not None]
     tables = [result.table for result in results if result is not None]
     found = next((table for table in tables if table is not None), None)
@@ -416,6 +440,11 @@ def _determined(estimator) -> list[Phrase]:
                    "place them among the columns that fix them; drop one of each group, or add "
                    "knowledge",
                    pairs="; ".join(found[:5]), more=more)]
+
+
+def _remarks(estimator) -> list[Phrase]:
+    "What the estimator itself has to say of its values, if it can."
+    return estimator.remarks() if hasattr(estimator, "remarks") else []
 
 # %% ../nbs/33_discover.ipynb #b7e4d5b4
 class Absent(Problem, AttributeError): "Something that a result cannot give."
@@ -478,6 +507,9 @@ def bootstrap(
 ) -> Bootstrap:  # Orders of the resampled tables and what they agree on
     "Repeat the search on resampled tables."
     table = self._table(X, sample_weight)
+    if isinstance(table, PieceTable):
+        raise Problem("a bootstrap draws rows, and the rows of this table are in pieces. Read a "
+                      "part of them as a table ({nrows}).", nrows=Setting("nrows"))
     options = dict(method=method, n_jobs=n_jobs, seed=self.seed)
     if checkpoint is None: return resample_order(_Search(self), table, n, **options)
     settings, _ = self.settings(table.names)

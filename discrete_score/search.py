@@ -119,6 +119,8 @@ def refresh(self: _Climb, j):
 def fill(self: _Climb):
     "Compute the gains of additions that are needed and not known yet, on several threads."
     wanted = np.flatnonzero(self.need.any(0)).tolist()
+    self.families.ask((int(self.columns[j]), self.columns[self.dag[:, j]].tolist(),
+                       self.columns[self.need[:, j]].tolist()) for j in wanted)
     def act(some):
         for j in some: self._fill_column(j, self.need[:, j])
     spread(act, wanted, self.need.sum() * self.families.counts.n)
@@ -281,7 +283,8 @@ class ParentSets:
         self.trees = compiled().new_trees(256, may, self.hashes, tolerance=families.tolerance,
                                           most=most)
         self.budget, self._emptied, self.turns = cache_mb * 2**20, False, Turns()
-        self._counted = bool(families.kind) and families.rule.by_set
+        near = not families.counts.apart
+        self._counted = near and bool(families.kind) and families.rule.by_set
 
 # %% ../nbs/08_search.ipynb #007d9678
 @patch
@@ -308,6 +311,7 @@ def _grant(self: ParentSets):
     "Grant the wishes of a kernel, on several threads."
     trees, granted, n = self.trees, {}, self.families.counts.n
     wishes = dict.fromkeys(map(tuple, trees.wishes[:trees.n_wishes[0]].tolist()))
+    self.families.ask(self._needs(trees, *wish) for wish in wishes)
     def act(some):
         for wish in some: granted[wish] = self._answer(trees, *wish)
     spread(act, list(wishes), len(wishes) * n * self.families.d)
@@ -315,23 +319,30 @@ def _grant(self: ParentSets):
         while not self._keep(*wish, *granted[wish]):
             if not self._make_room(): return
 
+# %% ../nbs/08_search.ipynb #c4db6d67
+@patch
+def _needs(self: ParentSets, trees, child, node, branch):
+    "The family that a wish is about, and its candidates; none if it is to shrink or full."
+    kernels, at = compiled(), trees.nodes[node]
+    start = 0 if branch == kernels.ROOT else at[kernels.N_SET]
+    parents = trees.members[at[kernels.SET]:at[kernels.SET] + start].tolist()
+    if branch == kernels.TO_SHRINK: return child, parents, ()
+    if branch >= 0: parents = sorted([*parents, int(trees.column[branch])])
+    may = trees.may[:, child].copy()
+    may[parents] = False
+    return child, parents, np.flatnonzero(may) if len(parents) < trees.most else ()
+
 # %% ../nbs/08_search.ipynb #a651014b
 @patch
 def _answer(self: ParentSets, trees, child, node, branch):
     "Parents, score and extensions that a wish asks for."
     kernels, f = compiled(), self.families
-    at = trees.nodes[node]
-    start = 0 if branch == kernels.ROOT else at[kernels.N_SET]
-    parents = trees.members[at[kernels.SET]:at[kernels.SET] + start].tolist()
+    _, parents, candidates = self._needs(trees, child, node, branch)
     if branch == kernels.TO_SHRINK:
         parents = shrink(f, child, tuple(parents), seed=self.seed)
         return parents, f.score(child, parents), None
-    if branch >= 0: parents = sorted([*parents, int(trees.column[branch])])
     score, row = f.score(child, parents), None
-    if len(parents) < trees.most:
-        may = trees.may[:, child].copy()
-        may[parents] = False
-        row = f.extend(child, parents, np.flatnonzero(may))
+    if len(candidates): row = f.extend(child, parents, candidates)
     return parents, score, np.full(f.d, np.nan) if row is None else row
 
 # %% ../nbs/08_search.ipynb #2c1be1cd
