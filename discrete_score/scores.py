@@ -406,7 +406,7 @@ def ask(self: Families,
     for child, parents, candidates in wishes:
         base, row = tuple(sorted((child, *parents))), self.known(child, tuple(sorted(parents)))
         mask = as_mask(base)
-        new = [int(c) for c in candidates if row is None or np.isnan(row[c])]
+        new = [int(c) for c in candidates if c not in base and (row is None or np.isnan(row[c]))]
         new = [c for c in new if mask | 1 << c not in self._by_set]
         if new: asks.append(Ask(base, tuple(new)))
         elif mask not in self._by_set: asks.append(Ask(base))
