@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial, reduce
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -653,21 +653,23 @@ class PieceCounts(Counts):
 @patch
 def fetch(self: PieceCounts,
     asks: Iterable[Ask],  # Questions; those that were answered before are left out
+    ahead: Iterable[Ask] = (),  # Further ones, to be asked if there is a round at all
 ) -> None:
     "Ask for many tables in one round, or in a few if they are large."
     if self._crowd is not None and self._crowd.has_me(): self._crowd.fetch(asks)
-    else: self._fetch(asks)
+    else: self._fetch(asks, ahead)
 
-# %% ../nbs/97_pieces.ipynb #fd057843
+# %% ../nbs/97_pieces.ipynb #4947a675
 @patch
-def _fetch(self: PieceCounts, asks):
+def _fetch(self: PieceCounts, asks, ahead=()):
     "Ask for many tables, at most so many at a time."
     with self.turns:
-        todo, size = [], 0
-        for ask in self._unanswered(asks):
-            cells = prod([self._states[c] for c in ask.columns], start=1.)
-            more = 1 if ask.more is None else sum(self._states[c] for c in ask.more)
-            size += min(cells, 8. * self.n) * more
+        todo, size, wanted = [], 0, set()
+        new = self._unanswered(asks, wanted)
+        more = (ask for ask in self._unanswered(ahead, wanted) if todo)
+        for ask in chain(new, more):
+            cells = prod([self._states[c] for c in ask.base], start=1.)
+            size += min(cells, 8. * self.n) * sum(self._states[c] for c in ask.others)
             todo.append(ask)
             if size > 2**22: todo, size = self._round(todo), 0
         if todo: self._round(todo)
@@ -678,11 +680,10 @@ def _key(columns, last=None) -> bytes:
     if last is None: return ("seen " + ",".join(map(str, columns))).encode()
     return ",".join(map(str, sorted((*columns, last)))).encode()
 
-# %% ../nbs/97_pieces.ipynb #185c343a
+# %% ../nbs/97_pieces.ipynb #ddcae02f
 @patch
-def _unanswered(self: PieceCounts, asks):
-    "The questions whose answers are not known yet, each once."
-    wanted = set()
+def _unanswered(self: PieceCounts, asks, wanted):
+    "The questions whose answers are neither known nor `wanted` already."
     for ask in asks:
         if ask.seen:
             new = ask.columns not in self._seen and ask.columns not in wanted
@@ -938,7 +939,7 @@ def strata(self: PieceCounts,
         states = np.vstack([states[-2:], states[:-2]])
         sizes = self.n_states[[i, j, *given]]
     else: states, weight, sizes = self._by_appearance(i, j, given, int(4 * rows + 1024))
-    small = np.uint8 if self.n_states.max() <= 256 and sizes.max() <= 256 else np.int32
+    small = np.uint8 if self.n_states.max() <= 256 else np.int32
     none = np.zeros(0, np.int64)
     return kernels.Data(np.ascontiguousarray(states, small), np.zeros((0, 0), np.uint64), none,
                         none, sizes.astype(np.int64), weight.astype(np.int64), self.total,
@@ -949,13 +950,16 @@ def strata(self: PieceCounts,
 def _by_appearance(self: PieceCounts, i, j, given, limit):
     "The cells of a test with the number of their stratum, numbered as for rows in memory."
     states, weight = self.seen((i, j, *given), first=True)
-    data = compiled().Data(states, np.zeros((0, 0), np.uint64), np.zeros(0, np.int64),
-                           np.zeros(0, np.int64), self.n_states[[i, j, *given]].astype(np.int64),
-                           weight, self.total, np.asarray(compiled().PLAN, float))
-    code, _ = compiled().codes_of(data, np.arange(2, len(states)), limit)
+    kernels, sizes = compiled(), self.n_states[[i, j, *given]].astype(np.int64)
+    none = np.zeros(0, np.int64)
+    data = kernels.Data(np.ascontiguousarray(states), np.zeros((0, 0), np.uint64), none, none,
+                        sizes, weight, self.total, np.asarray(kernels.PLAN, float))
+    code, _ = kernels.codes_of(data, np.arange(2, len(states)), limit)
     found, number = np.unique(code, return_inverse=True)
-    sizes = np.array([self._states[i], self._states[j], len(found)])
-    return np.vstack([states[:2], number]), weight, sizes
+    order, digits = np.argsort(number, kind="stable"), [number]
+    while digits[0].max() > 255: digits[:1] = np.divmod(digits[0], 256)
+    sizes = np.array([*sizes[:2], *(256 for _ in digits)])
+    return np.vstack([states[:2], *digits])[:, order], weight[order], sizes
 
 # %% ../nbs/97_pieces.ipynb #338468de
 @dataclass(frozen=True, eq=False, repr=False)

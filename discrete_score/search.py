@@ -121,7 +121,7 @@ def fill(self: _Climb):
     wanted = np.flatnonzero(self.need.any(0)).tolist()
     needs = [(int(self.columns[j]), self.columns[self.dag[:, j]].tolist(),
               self.columns[self.need[:, j]].tolist()) for j in wanted]
-    self.families.ask([*needs, *self._next()] if self.families.counts.eager else needs)
+    self.families.ask(needs, self._next() if self.families.counts.eager else ())
     def act(some):
         for j in some: self._fill_column(j, self.need[:, j])
     spread(act, wanted, self.need.sum() * self.families.counts.n)
