@@ -221,8 +221,9 @@ def _known(args) -> dict | None:
     return known or None
 
 # %% ../nbs/43_cli.ipynb #caaf1393
-_TRAINING = ("mode", "settings", "epochs", "batch_size", "device", "checkpoint", "checkpoint_every",
-             "log")
+_SETTINGS = "epochs", "batch_size", "rate_scaling"
+_TRAINING = ("mode", "settings", *_SETTINGS, "rows_at_once", "device", "checkpoint",
+             "checkpoint_every", "log")
 
 
 def _estimator(args):
@@ -236,7 +237,7 @@ def _estimator(args):
     if args.checkpoint and args.bootstrap:
         raise ValueError("--checkpoint keeps one training; leave it out with --bootstrap, "
                          "which trains on every half-sample")
-    changes = {key: given.pop(key) for key in ("epochs", "batch_size") if key in given}
+    changes = {key: given.pop(key) for key in _SETTINGS if key in given}
     settings = replace(ds.diffusion.SETTINGS.find(given.pop("settings", "default")), **changes)
     shown = ds.diffusion.show_progress if sys.stderr.isatty() else None
     return ds.DiffusionScore(settings=settings, seed=args.seed, progress=shown, **given)
@@ -250,6 +251,10 @@ def _add_training(parser) -> None:
     part.add_argument("--settings", metavar="NAME", help="named settings: default or paper")
     part.add_argument("--epochs", type=_count, help="epochs of the training at most")
     part.add_argument("--batch-size", type=_count, help="rows per step over all processes")
+    part.add_argument("--rate-scaling", choices=["none", "root", "linear"],
+                      help="how the step size follows batches of more than 256 rows")
+    part.add_argument("--rows-at-once", type=_count,
+                      help="rows of a batch that a device takes at once; gradients are added up")
     part.add_argument("--device", help="cuda, mps, cpu or auto")
     part.add_argument("--checkpoint", metavar="FOLDER",
                       help="folder from which a stopped training goes on")
@@ -864,7 +869,8 @@ def _check_study(study, path: str, n: int, only: str | None) -> int:
 def _add_study(parser) -> None:
     "Options of `study`."
     known = ", ".join(ds.studies.STUDIES)
-    parser.add_argument("name", help=f"one of {known}; or a file that defines a study")
+    parser.add_argument("name", help=f"one of {known}; in a clone one of nbs/studies, as arena; "
+                                     "or a file that defines a study")
     parser.add_argument("--degree", type=float, help="only graphs with this expected degree")
     parser.add_argument("--only", metavar="CONDITION",
                         help='only rows that meet a condition, for example "d<=20"')

@@ -192,7 +192,7 @@ class DiscreteScore(Fitted, BaseEstimator):
         knowledge: Knowledge | Mapping | None = None,  # What is known about the order
         *,
         network=None,  # The true network, for `estimator="exact"`
-        missing: str = "error",  # Missing cells: "error", "drop" (rows) or "state" (of their own)
+        missing: str = "error",  # Missing cells: "error", "drop", "state" or "keep", see `as_table`
         bins: Mapping | int | str | None = "auto",  # Of numeric columns: a number or edges for each
         unused: str = "warn",  # Declared states that never occur: "warn", "drop", "error", "keep"
         identifiers: str = "error",  # Columns that look like identifiers: "error" or "keep"
@@ -289,6 +289,7 @@ def search(
 ) -> _Found:
     "Find the order of a table."
     known = as_known(self.knowledge, table.names)
+    _check_partial(table, self.estimator)
     self._check_pieces(table)
     if isinstance(self.estimator, BlanketScore): expected_cost(table, self.guide).check()
     estimator, choice = self.estimator.fit(table), None
@@ -317,6 +318,16 @@ def _check_pieces(self: _Plan, table: Table) -> None:
                   "Take {blanket}, which needs only counts, or read a part of the rows as a table "
                   "({nrows}).", estimator=Setting("estimator"),
                   blanket=Setting("estimator", "blanket"), nrows=Setting("nrows"))
+
+# %% ../nbs/33_discover.ipynb #88aaaf49
+def _check_partial(table: Table, estimator: ScoreEstimator) -> None:
+    "Refuse rows with missing cells where the estimator has no use for them."
+    if table.partial is None or getattr(estimator, "reads_partial", False): return
+    raise Problem("{n} rows lack a cell, and they were kept ({keep}), which is of use to {neural} "
+                  "only. Pass {drop} to leave these rows out, or {state}.",
+                  n=len(table.partial.codes), keep=Setting("missing", "keep"),
+                  neural=Setting("estimator", "diffusion"), drop=Setting("missing", "drop"),
+                  state=Setting("missing", "state"), best=Setting("missing", "drop"))
 
 # %% ../nbs/33_discover.ipynb #5e1c8100
 @patch
@@ -364,7 +375,8 @@ def fit(
     settings, objects = self.settings(table.names)
     self.result_ = make_result(found.search, table, settings=settings, objects=objects,
                                guide=found.guide, alone=alone, choice=choice, testimony=told,
-                               notes=[*_determined(found.estimator), *_cut(limit)])
+                               notes=[*_determined(found.estimator), *_remarks(found.estimator),
+                                      *_cut(limit)])
     self._estimator, self._guide, self.dag_ = found.estimator, found.guide, None
     return self
 
@@ -428,6 +440,11 @@ def _determined(estimator) -> list[Phrase]:
                    "place them among the columns that fix them; drop one of each group, or add "
                    "knowledge",
                    pairs="; ".join(found[:5]), more=more)]
+
+
+def _remarks(estimator) -> list[Phrase]:
+    "What the estimator itself has to say of its values, if it can."
+    return estimator.remarks() if hasattr(estimator, "remarks") else []
 
 # %% ../nbs/33_discover.ipynb #b7e4d5b4
 class Absent(Problem, AttributeError): "Something that a result cannot give."

@@ -1100,7 +1100,8 @@ def _table(self: Pieces, told, wish, coding, recipes, notes) -> PieceTable:
         ledger = Ledger(os.path.join(self.place.folder, "counts"), about)
     counts = PieceCounts(self.place, pieces, schema.n_states, n, total, ledger=ledger)
     return PieceTable(schema, Elsewhere(), None if total is None else Elsewhere(),
-                      (*notes, *coding.notes), dropped, coding.binned, counts, digests)
+                      (*notes, *coding.notes), dropped, coding.binned, coding.ordered,
+                      counts=counts, digests=digests)
 
 # %% ../nbs/97_pieces.ipynb #35005a36
 def _weights_of(part, wish): return _kept(part, wish).weights

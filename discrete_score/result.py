@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import connected_components
 from .base import Phrase, Problem, View, patch, read_phrase
 from .belief import Testimony
 from .dag import MARKS, DagResult
-from .data import Schema, Table
+from .data import Partial, Schema, Table
 from .files import fingerprint, label_texts, plain, read_json, versions, write_json
 from .graphs import is_dag, reachable, reduced
 from .guide import Agreement, agreement, explain
@@ -45,7 +45,7 @@ def mark_edges(
     known: np.ndarray,  # `[i, j]` is True where i is stated to come before j
     names: Sequence[str],  # Columns, in the order of `known`
     vote: bool,  # Has the criterion earned a vote?
-    binned: Collection[str] = (),  # Columns that were cut into bins: no vote on their edges
+    ordered: Collection[str] = (),  # Columns whose states are in order: no vote on their edges
 ) -> pd.DataFrame:  # The same with a column `mark`
     "Say of every edge whether it is known, compelled, voted or open."
     stated = arrows(edges, names) & known
@@ -53,7 +53,7 @@ def mark_edges(
     def mark(a, b, who):
         if (a, b) in stated: return "known"
         if who == "data": return "compelled"
-        return "voted" if vote and who == "criterion" and not {a, b} & set(binned) else "open"
+        return "voted" if vote and who == "criterion" and not {a, b} & set(ordered) else "open"
 
     marks = list(map(mark, edges["from"], edges["to"], edges["decided_by"]))
     return _edge_frame(edges.assign(mark=marks).to_dict("records"))
@@ -200,7 +200,7 @@ def make_result(
         told = _with_witnesses(explain(search, guide, agreed), testimony)
         known = as_known(settings.get("knowledge"), table.names)
         rest = _with_stated(_stated(known, arrows(told, table.names)), before)
-        edges = mark_edges(told, rest, table.names, agreed.deserves_vote, binned=table.binned)
+        edges = mark_edges(told, rest, table.names, agreed.deserves_vote, ordered=table.ordered)
     return Result(search=replace(search, seed=int(search.seed)), schema=table.schema,
                   n_rows=table.total, fingerprint=fingerprint(table),
                   notes=tuple(map(_note, (*table.notes, *notes))), settings=settings,
@@ -313,15 +313,23 @@ def pack_rows(
     if limit <= 0: return {"left_out": "as asked"}
     if isinstance(table, PieceTable): return {"left_out": "they are in pieces"}
     rows, index = _collapsed(table.codes)
-    arrays = {"codes": rows.T, "index": index, "weights": table.weights}
+    arrays = {"codes": rows.T, "index": index, "weights": table.weights, **_rest(table.partial)}
     packed, free = {}, limit
     for name, array in arrays.items():
         packed[name] = None if array is None else _packed(array, free)
         if array is not None and packed[name] is None:
             return {"left_out": f"they need more than {limit:,.0f} bytes"}
         free -= 0 if array is None else len(packed[name]["packed"])
-    binned = {"binned": table.binned} if table.binned else {}
-    return packed | {"dropped": table.n_dropped, "notes": len(table.notes), **binned}
+    kinds = {kind: getattr(table, kind) for kind in ("binned", "ordered") if getattr(table, kind)}
+    return packed | {"dropped": table.n_dropped, "notes": len(table.notes), **kinds}
+
+
+def _rest(partial: Partial | None) -> dict:
+    "The arrays of rows with missing cells, 0 for those cells; nothing if there are no such rows."
+    if partial is None: return {}
+    kind = np.min_scalar_type(int(partial.codes.max()) + 1)
+    codes = (partial.codes.T + 1).astype(kind)
+    return {"partial": codes, "partial_weights": partial.weights}
 
 # %% ../nbs/32_result.ipynb #e5b47c78
 def unpack_rows(
@@ -339,8 +347,24 @@ def unpack_rows(
         raise ValueError("notes or dropped rows do not add up")
     weights = None if weights is None else _unpacked(weights)
     binned = tuple(content.get("binned", ()))
-    if not set(binned) <= set(schema.names): raise ValueError("binned columns are not there")
-    return Table(schema, codes, weights, tuple(notes[:own]), dropped, binned)
+    ordered = tuple(content.get("ordered", binned))  # Older files name the bins only
+    if not {*binned, *ordered} <= set(schema.names):
+        raise ValueError("binned or ordered columns are not there")
+    return Table(schema, codes, weights, tuple(notes[:own]), dropped, binned, ordered,
+                 _read_rest(content, schema))
+
+
+def _read_rest(content: Mapping, schema: Schema) -> Partial | None:
+    "The rows with missing cells, checked; None if there are none."
+    if content.get("partial") is None: return None
+    codes = _unpacked(content["partial"]).T.astype(np.int64) - 1
+    weights = content["partial_weights"]
+    if codes.shape[1:] != (schema.d,) or (codes >= schema.n_states).any():
+        raise ValueError("rows with missing cells do not fit the columns")
+    weights = None if weights is None else _unpacked(weights)
+    if weights is not None and weights.shape != codes.shape[:1]:
+        raise ValueError("rows with missing cells and their weights do not agree")
+    return Partial(codes, weights)
 
 # %% ../nbs/32_result.ipynb #14246399
 def _plain_note(note: Phrase) -> str | dict: return note.plain() if note.slots else str(note)

@@ -319,8 +319,7 @@ def _nothing(result: Result, facts: Mapping) -> Statement:
     "Nothing is compelled: whose order is it, then?"
     known = result.stated().any()
     alone = "What you did not state" if known else "The order"
-    details = [f"{alone} is the criterion's alone, "
-               "and nothing here says that the criterion can be believed."]
+    details = [f"{alone} is the criterion's alone."]
     who = "{who} compels" if result.given_graph() else "The data cannot tell: they compel"
     facts = {**facts, "who": "The given graph", "pairs": 0}
     text = who + " the order of none of the {total} pairs of columns."
@@ -360,8 +359,7 @@ def vote(
 
 
 _NOT_ASKED = Phrase("Not asked: that needs a guide and a complete search.")
-_NOTHING = Phrase("Nothing is compelled, so nothing says whether the criterion can be believed "
-                  "here.")
+_NOTHING = Phrase("Without a compelled arrow, nothing says whether the criterion can be believed.")
 _COUNTED = ("Left to itself, the criterion ({measure}) orders {right} of the {total} compelled "
             "arrows rightly; the 95 % interval of its share is {low:.2f} to {high:.2f}. "
             "A coin would reach 0.50.")
@@ -380,7 +378,7 @@ def believed(
     total, known = count_pairs(result.names), [said for said in [stated(result)] if said]
     if result.agreement is None or not total: return known
     open_ = total - int(result.held().sum())
-    return [*known, compelled(result), *([vote(result)] if 0 < open_ < total else [])]
+    return [*known, compelled(result), *([vote(result)] if open_ else [])]
 
 # %% ../nbs/40_words.ipynb #da46e7ce
 def doubt(
