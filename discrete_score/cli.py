@@ -104,8 +104,8 @@ def _add_table(parser, more: str = "") -> None:
 def _source(args, reading: "ds.files.Reading"):
     "The table that was named, in pieces if that was asked for or if it is large."
     placed = _given(args, ds.pieces.Placing)
-    plain = args.data == "-" or reading.nrows is not None or reading.format not in ("auto", "parquet")
-    if plain and not placed: return args.data
+    other = reading.nrows is not None or reading.format not in ("auto", "parquet")
+    if not placed and (other or args.data == "-"): return args.data
     return ds.pieces.as_source(args.data, **placed)
 
 # %% ../nbs/43_cli.ipynb #424ae2cd

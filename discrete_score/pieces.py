@@ -522,9 +522,10 @@ def _client(client):
                       "pip install 'discrete_score[cluster]'.") from None
     try: return Client(client, timeout=20)
     except (OSError, ValueError) as error:
+        said = str(error).splitlines()[0]
         raise Problem("no scheduler answers at {address} ({error}). Start one with `dask "
                       "scheduler`, and give the address that it prints.",
-                      address=Setting("cluster", client), error=str(error).splitlines()[0]) from None
+                      address=Setting("cluster", client), error=said) from None
 
 # %% ../nbs/97_pieces.ipynb #6506ab94
 def _size(found):
@@ -881,7 +882,9 @@ class Crowd:
         self.ask, self.running, self.waiting, self.round, self.asks = fetch, n, 0, 0, []
         self.ready, self.mine = threading.Condition(), threading.local()
 
-    def has_me(self) -> bool: return getattr(self.mine, "here", False)
+    def has_me(self) -> bool:
+        "Is this thread one of them?"
+        return getattr(self.mine, "here", False)
 
     def run(self, act: Callable, item) -> Any:
         "Act as one of them."
@@ -1127,7 +1130,8 @@ def _without_suspects(self: Pieces, names, reading, weights):
 def _frame(self: Pieces, names):
     "Some columns of all rows, in memory."
     found = self.place.ask(_columns_of, self.parts, tuple(names))
-    return pd.DataFrame({name: self.cells(name, arrays) for name, arrays in zip(names, zip(*found))})
+    cells = zip(names, zip(*found))
+    return pd.DataFrame({name: self.cells(name, arrays) for name, arrays in cells})
 
 # %% ../nbs/97_pieces.ipynb #bd3db219
 def _columns_of(part, names): return [part.column(name) for name in names]
