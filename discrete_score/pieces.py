@@ -388,7 +388,7 @@ def _merge_seen(found):
 # %% ../nbs/97_pieces.ipynb #e14b4467
 def _merge_tables(found):
     "The sum of several tables."
-    if isinstance(found[0], np.ndarray): return sum(found[1:], found[0])
+    if isinstance(found[0], np.ndarray): return sum(f.astype(np.int64) for f in found)
     return _grouped(*map(np.concatenate, zip(*found)))
 
 # %% ../nbs/97_pieces.ipynb #7adb3c12
@@ -396,7 +396,6 @@ def merge_answers(
     answers: Sequence[list],  # From `answer`, to the same questions, in the order of the pieces
 ) -> list:
     "What several pieces say together."
-    if len(answers) == 1: return answers[0]
     def merged(found):
         if isinstance(found[0], list): return list(map(_merge_tables, zip(*found)))
         return _merge_seen(found)
@@ -475,6 +474,15 @@ class OnDisk:
 # %% ../nbs/97_pieces.ipynb #052a9b7f
 _GROUP = 8  # Answers that a worker merges
 
+# %% ../nbs/97_pieces.ipynb #b4b9e38c
+def _compact(act, *args):
+    "What an act gives, its whole numbers in as few bytes as they need."
+    def small(found):
+        if isinstance(found, (list, tuple)): return type(found)(map(small, found))
+        if not isinstance(found, np.ndarray) or found.dtype != np.int64: return found
+        return found.astype(np.min_scalar_type(int(found.max(initial=0))))
+    return small(act(*args))
+
 # %% ../nbs/97_pieces.ipynb #2efec3b9
 class OnCluster:
     "Pieces in the memory of the workers of a Dask cluster."
@@ -496,10 +504,11 @@ class OnCluster:
 
     def ask(self, act: Callable, items: Sequence, *more, merge: Callable | None = None):
         "What `act` gives for each item, perhaps merged."
-        found = [self._submit(act, item, *more) for item in items]
+        if merge is None: found = [self._submit(act, item, *more) for item in items]
+        else: found = [self._submit(_compact, act, item, *more) for item in items]
         while merge is not None and len(found) > _GROUP:
             groups = [found[k:k + _GROUP] for k in range(0, len(found), _GROUP)]
-            found = [self._submit(merge, group) for group in groups]
+            found = [self._submit(_compact, merge, group) for group in groups]
         found = self.client.gather(found)
         self.sent += sum(map(_size, found))
         return found if merge is None else merge(found)
