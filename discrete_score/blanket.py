@@ -167,10 +167,13 @@ def deeper_parents(
 def _deepen(families, network, columns, max_parents, seed):
     "Give each of `columns` deeper parents, where no cycle arises; climb if any changed."
     dag, reach = network.dag.copy(), reachable(network.dag)
-    for j in columns:
+    def deeper(j):
         old = tuple(np.flatnonzero(dag[:, j]).tolist())
         free = [c for c in network.columns if not reach[j, c]]
-        new = deeper_parents(families, j, free, old, max_parents=max_parents, seed=seed)
+        return old, deeper_parents(families, j, free, old, max_parents=max_parents, seed=seed)
+    if families.counts.eager: families.counts.together(deeper, columns)
+    for j in columns:
+        old, new = deeper(j)
         if new == old: continue
         dag[:, j] = False
         dag[list(new), j] = True

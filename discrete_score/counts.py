@@ -27,6 +27,7 @@ from .base import patch
 class Counts:
     "Contingency tables of the columns of `codes`."
     apart = False  # Are the rows elsewhere, so that many tables should be asked for at once?
+    eager = False  # And so far away that it pays to ask for what may be needed next?
 
     def __init__(self,
         codes: np.ndarray,  # State numbers, `[n, d]`

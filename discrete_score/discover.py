@@ -34,7 +34,7 @@ from .order import Bootstrap, Guide, Known, Knowledge, OrderResult, Step
 from .order import as_knowledge, as_known
 from .order import bootstrap as resample_order
 from .order import causal_order
-from .pieces import PieceTable, as_source
+from .pieces import PIECE, PieceTable, as_source
 from .result import Result, load_result, make_result
 from .score import ExactScore, ScoreEstimator
 
@@ -107,6 +107,10 @@ class Cost:
     seconds: float  # CPU time of one core
     rows: int  # Rows of the table
     columns: int  # Columns of the table
+    rounds: int = 0  # How often rows in pieces are asked for counts
+    sent_mb: float = 0.  # What a cluster sends to the driver, in megabytes
+    worker_mb: float = 0.  # What rows take on each worker, or on disk if there are none
+    workers: int = 0  # Workers that hold the rows
 
     def check(self, free_mb: float | None = None) -> "Cost":
         "Refuse if it needs more memory than is free."
@@ -121,7 +125,12 @@ class Cost:
 
     def _repr_markdown_(self):
         memory = f"about {self.memory_mb / 1024:.1f} GB of memory"
-        return f"{memory} and {_duration(self.seconds)} on one core"
+        need = f"{memory} and {_duration(self.seconds)} on one core"
+        if not self.rounds: return need
+        held = f"{self.worker_mb / 1024:.1f} GB"
+        if not self.workers: return f"{need}, {held} on disk and {self.rounds:,} rounds of counting"
+        return (f"{need} in all, {held} on each of {self.workers} workers, {self.rounds:,} rounds "
+                f"and {self.sent_mb:,.0f} MB sent")
 
 # %% ../nbs/33_discover.ipynb #37a215b3
 _CGROUPS = (("memory.max", "memory.current"),
@@ -140,6 +149,18 @@ def _free_mb() -> float | None:
             found.append((limit - used) / 2**20)
     return min(found) if found else None
 
+# %% ../nbs/33_discover.ipynb #e3bb109c
+def _piece_cost(table: PieceTable, n: int, seconds: float) -> Cost:
+    "What a search of rows in pieces needs: memory does not grow with the rows, rounds do not either."
+    d, place, states = table.d, table.counts.place, float(table.n_states.mean())
+    rounds = round((.45 if place.eager else .8) * d**2)
+    cells = 40 * d**2 * states**3  # Of all tables that are asked for
+    held = n * d * (1 + states / 8) / 2**20
+    largest = min(n, PIECE) * d * (1 + states / 8) / 2**20
+    workers = place.workers
+    sent = (8 * cells + n * d) / 2**20 if workers else 0.
+    return Cost(900 + 3 * largest, seconds, n, d, rounds, sent, held / max(1, workers), workers)
+
 # %% ../nbs/33_discover.ipynb #5a1c07e9
 def expected_cost(
     table: Table,  # The table that will be searched
@@ -151,6 +172,7 @@ def expected_cost(
     n, d = rows or table.n, table.d
     wide, more = (1.0, 0.0) if guide is None else (1.5, 1.0)
     seconds = .5 + d**1.7 * (3e-7 * n**.8 + more * 2.4e-8 * n**1.1)
+    if isinstance(table, PieceTable): return _piece_cost(table, n, seconds)
     return Cost(400 + 24e-6 * n * d * wide, seconds, n, d)
 
 # %% ../nbs/33_discover.ipynb #e1eebbcb

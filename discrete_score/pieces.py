@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['PIECE', 'DENSE', 'LARGE', 'ParquetPart', 'FramePart', 'parquet_parts', 'PartTally', 'tally_part', 'part_codes',
            'make_piece', 'read_piece', 'Ask', 'answer', 'merge_answers', 'Shelf', 'put_on_shelf', 'OnDisk', 'OnCluster',
-           'Elsewhere', 'Ledger', 'PieceCounts', 'PieceTable', 'Pieces', 'as_source']
+           'Elsewhere', 'Ledger', 'PieceCounts', 'Crowd', 'PieceTable', 'Pieces', 'Placing', 'as_source']
 
 # %% ../nbs/97_pieces.ipynb #5be317e4
 import glob
@@ -15,12 +15,14 @@ import os
 import shutil
 import struct
 import tempfile
+import threading
 import weakref
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial, reduce
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -29,7 +31,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute
 from .base import Phrase, Problem, Problems, Setting, WrongType, advise, gather
-from .base import listing, patch
+from .base import listing, option, patch
 from .counts import Counts, CountTable, Turns, as_mask, at_once, compiled, members
 from .data import Coding, Table, Tally, check_names, check_weight_cells
 from .data import code_tallies
@@ -198,6 +200,7 @@ class PartTally:
     n_zero: int  # Rows of weight 0
     cells: Mapping[str, tuple]  # Column -> different cells, rows, weights
     holes: Mapping[str, int]  # Column -> rows in which it is missing, among `n`
+    nulls: frozenset[str]  # Columns that miss a cell anywhere, also in rows that do not count
 
 # %% ../nbs/97_pieces.ipynb #40f4bec9
 def tally_part(
@@ -205,7 +208,7 @@ def tally_part(
     wish: _Wish,  # Which cells count
 ) -> PartTally:
     "Tally the columns of a part."
-    seen, cells, holes = _kept(part, wish), {}, {}
+    seen, cells, holes, nulls = _kept(part, wish), {}, {}, set()
     weighed = None if seen.weights is None else _kept(part, _Wish((), wish.weights, False)).mask
     for name in wish.names:
         whole = part.column(name)
@@ -216,7 +219,8 @@ def tally_part(
         cells[name] = found, rows, weights
         among = whole if weighed is None else whole.filter(pa.array(weighed))
         holes[name] = _n_missing(among)
-    return PartTally(seen.n, seen.kept, part.n - seen.n, cells, holes)
+        if whole.null_count: nulls.add(name)
+    return PartTally(seen.n, seen.kept, part.n - seen.n, cells, holes, frozenset(nulls))
 
 # %% ../nbs/97_pieces.ipynb #566e70c0
 def _n_missing(cells):
@@ -384,7 +388,7 @@ def _merge_seen(found):
 # %% ../nbs/97_pieces.ipynb #e14b4467
 def _merge_tables(found):
     "The sum of several tables."
-    if isinstance(found[0], np.ndarray): return sum(found[1:], found[0])
+    if isinstance(found[0], np.ndarray): return sum(f.astype(np.int64) for f in found)
     return _grouped(*map(np.concatenate, zip(*found)))
 
 # %% ../nbs/97_pieces.ipynb #7adb3c12
@@ -392,7 +396,6 @@ def merge_answers(
     answers: Sequence[list],  # From `answer`, to the same questions, in the order of the pieces
 ) -> list:
     "What several pieces say together."
-    if len(answers) == 1: return answers[0]
     def merged(found):
         if isinstance(found[0], list): return list(map(_merge_tables, zip(*found)))
         return _merge_seen(found)
@@ -441,6 +444,8 @@ def _opened(item):
 # %% ../nbs/97_pieces.ipynb #c0b6bab5
 class OnDisk:
     "Pieces in a folder of this machine."
+    eager = False  # Rounds are cheap
+
     def __init__(self,
         folder: str | os.PathLike | None = None,  # Is kept if named; else a temporary one
     ):
@@ -469,9 +474,20 @@ class OnDisk:
 # %% ../nbs/97_pieces.ipynb #052a9b7f
 _GROUP = 8  # Answers that a worker merges
 
+# %% ../nbs/97_pieces.ipynb #b4b9e38c
+def _compact(act, *args):
+    "What an act gives, its whole numbers in as few bytes as they need."
+    def small(found):
+        if isinstance(found, (list, tuple)): return type(found)(map(small, found))
+        if not isinstance(found, np.ndarray) or found.dtype != np.int64: return found
+        return found.astype(np.min_scalar_type(int(found.max(initial=0))))
+    return small(act(*args))
+
 # %% ../nbs/97_pieces.ipynb #2efec3b9
 class OnCluster:
     "Pieces in the memory of the workers of a Dask cluster."
+    eager = True  # A round takes some time, however little is asked
+
     def __init__(self,
         client: Any,  # A client of `distributed`, or the address of a scheduler
         *,
@@ -488,10 +504,11 @@ class OnCluster:
 
     def ask(self, act: Callable, items: Sequence, *more, merge: Callable | None = None):
         "What `act` gives for each item, perhaps merged."
-        found = [self._submit(act, item, *more) for item in items]
+        if merge is None: found = [self._submit(act, item, *more) for item in items]
+        else: found = [self._submit(_compact, act, item, *more) for item in items]
         while merge is not None and len(found) > _GROUP:
             groups = [found[k:k + _GROUP] for k in range(0, len(found), _GROUP)]
-            found = [self._submit(merge, group) for group in groups]
+            found = [self._submit(_compact, merge, group) for group in groups]
         found = self.client.gather(found)
         self.sent += sum(map(_size, found))
         return found if merge is None else merge(found)
@@ -514,9 +531,10 @@ def _client(client):
                       "pip install 'discrete_score[cluster]'.") from None
     try: return Client(client, timeout=20)
     except (OSError, ValueError) as error:
+        said = str(error).splitlines()[0]
         raise Problem("no scheduler answers at {address} ({error}). Start one with `dask "
                       "scheduler`, and give the address that it prints.",
-                      address=Setting("cluster", client), error=str(error).splitlines()[0]) from None
+                      address=Setting("cluster", client), error=said) from None
 
 # %% ../nbs/97_pieces.ipynb #6506ab94
 def _size(found):
@@ -628,7 +646,8 @@ class PieceCounts(Counts):
         self.total, self.whole = float(n if total is None else total), True
         self.ledger, self.limit, self.turns = ledger, cache_mb * 2**20, Turns()
         self.rounds = self.passes = self._bytes = 0
-        self._tables, self._seen, self._recent = {}, {}, []
+        self._tables, self._seen, self._recent, self._crowd = {}, {}, [], None
+        self.eager = place.eager
 
     def data(self): raise self._needs_rows()
     def folded(self): raise self._needs_rows()
@@ -644,14 +663,23 @@ class PieceCounts(Counts):
 @patch
 def fetch(self: PieceCounts,
     asks: Iterable[Ask],  # Questions; those that were answered before are left out
+    ahead: Iterable[Ask] = (),  # Further ones, to be asked if there is a round at all
 ) -> None:
     "Ask for many tables in one round, or in a few if they are large."
+    if self._crowd is not None and self._crowd.has_me(): self._crowd.fetch(asks)
+    else: self._fetch(asks, ahead)
+
+# %% ../nbs/97_pieces.ipynb #4947a675
+@patch
+def _fetch(self: PieceCounts, asks, ahead=()):
+    "Ask for many tables, at most so many at a time."
     with self.turns:
-        todo, size = [], 0
-        for ask in self._unanswered(asks):
-            cells = prod([self._states[c] for c in ask.columns], start=1.)
-            more = 1 if ask.more is None else sum(self._states[c] for c in ask.more)
-            size += min(cells, 8. * self.n) * more
+        todo, size, wanted = [], 0, set()
+        new = self._unanswered(asks, wanted)
+        more = (ask for ask in self._unanswered(ahead, wanted) if todo)
+        for ask in chain(new, more):
+            cells = prod([self._states[c] for c in ask.base], start=1.)
+            size += min(cells, 8. * self.n) * sum(self._states[c] for c in ask.others)
             todo.append(ask)
             if size > 2**22: todo, size = self._round(todo), 0
         if todo: self._round(todo)
@@ -662,11 +690,10 @@ def _key(columns, last=None) -> bytes:
     if last is None: return ("seen " + ",".join(map(str, columns))).encode()
     return ",".join(map(str, sorted((*columns, last)))).encode()
 
-# %% ../nbs/97_pieces.ipynb #185c343a
+# %% ../nbs/97_pieces.ipynb #ddcae02f
 @patch
-def _unanswered(self: PieceCounts, asks):
-    "The questions whose answers are not known yet, each once."
-    wanted = set()
+def _unanswered(self: PieceCounts, asks, wanted):
+    "The questions whose answers are neither known nor `wanted` already."
     for ask in asks:
         if ask.seen:
             new = ask.columns not in self._seen and ask.columns not in wanted
@@ -760,12 +787,12 @@ def table(self: PieceCounts,
     "Contingency table of some columns, axes in increasing order of the columns."
     columns = tuple(sorted(columns))
     mask = as_mask(columns)
-    with self.turns:
-        if mask not in self._tables:
+    while (found := self._tables.get(mask)) is None:
+        with self.turns:
             larger = self._larger(mask, within)
-            if larger is None: self.fetch([Ask(columns)])
-            else: self._keep(mask, self._summed(larger, mask))
-        return self._tables[mask]
+            if larger is not None: self._keep(mask, self._summed(larger, mask))
+        if larger is None: self.fetch([Ask(columns)])
+    return found
 
 # %% ../nbs/97_pieces.ipynb #0418dfc3
 @patch
@@ -819,9 +846,8 @@ def seen(self: PieceCounts,
 ) -> tuple[np.ndarray, np.ndarray]:  # States `[columns, configurations]`, and their weights
     "The configurations of `columns` that occur."
     columns = tuple(int(c) for c in columns)
-    with self.turns:
-        if columns not in self._seen: self.fetch([Ask(columns, seen=True)])
-        states, weight = self._seen[columns]
+    while (found := self._seen.get(columns)) is None: self.fetch([Ask(columns, seen=True)])
+    states, weight = found
     if first: return states, weight
     order = np.lexsort(states[::-1])
     return states[:, order], weight[order]
@@ -855,6 +881,61 @@ def lookup(self: PieceCounts,
     table = np.bincount(key * r + states[-1], counts, (k + 1) * r).astype(np.int64)
     return CountTable(child, parents, strides, keys, table.reshape(k + 1, r))
 
+# %% ../nbs/97_pieces.ipynb #8cdb9145
+class Crowd:
+    "Threads that ask together."
+    def __init__(self,
+        fetch: Callable,  # Asks for what all of them want
+        n: int,  # How many there are
+    ):
+        self.ask, self.running, self.waiting, self.round, self.asks = fetch, n, 0, 0, []
+        self.ready, self.mine = threading.Condition(), threading.local()
+
+    def has_me(self) -> bool:
+        "Is this thread one of them?"
+        return getattr(self.mine, "here", False)
+
+    def run(self, act: Callable, item) -> Any:
+        "Act as one of them."
+        self.mine.here = True
+        try: return act(item)
+        finally:
+            self.mine.here = False
+            with self.ready:
+                self.running -= 1
+                self._go_on()
+
+    def fetch(self, asks: Iterable) -> None:
+        "Wait until all have asked, and for the answers."
+        with self.ready:
+            self.asks += list(asks)
+            self.waiting += 1
+            mine = self.round
+            self._go_on()
+            while self.round == mine: self.ready.wait()
+
+    def _go_on(self):
+        "If all that are left have asked, ask for them."
+        if self.waiting < self.running or not self.running: return
+        try: self.ask(self.asks)
+        finally:
+            self.asks, self.waiting, self.round = [], 0, self.round + 1
+            self.ready.notify_all()
+
+# %% ../nbs/97_pieces.ipynb #01d30cb0
+@patch
+def together(self: PieceCounts,
+    act: Callable,  # Something that asks
+    items: Sequence,  # With each of these
+) -> None:
+    "Do something with each of several items in order to have their tables; few rounds."
+    if self._crowd is not None or len(items) < 2: return
+    self._crowd = crowd = Crowd(self._fetch, len(items))
+    try:
+        with ThreadPoolExecutor(len(items)) as pool:
+            for task in [pool.submit(crowd.run, act, item) for item in items]: task.result()
+    finally: self._crowd = None
+
 # %% ../nbs/97_pieces.ipynb #6a710f76
 @patch
 def strata(self: PieceCounts,
@@ -870,7 +951,7 @@ def strata(self: PieceCounts,
         states = np.vstack([states[-2:], states[:-2]])
         sizes = self.n_states[[i, j, *given]]
     else: states, weight, sizes = self._by_appearance(i, j, given, int(4 * rows + 1024))
-    small = np.uint8 if self.n_states.max() <= 256 and sizes.max() <= 256 else np.int32
+    small = np.uint8 if self.n_states.max() <= 256 else np.int32
     none = np.zeros(0, np.int64)
     return kernels.Data(np.ascontiguousarray(states, small), np.zeros((0, 0), np.uint64), none,
                         none, sizes.astype(np.int64), weight.astype(np.int64), self.total,
@@ -881,13 +962,16 @@ def strata(self: PieceCounts,
 def _by_appearance(self: PieceCounts, i, j, given, limit):
     "The cells of a test with the number of their stratum, numbered as for rows in memory."
     states, weight = self.seen((i, j, *given), first=True)
-    data = compiled().Data(states, np.zeros((0, 0), np.uint64), np.zeros(0, np.int64),
-                           np.zeros(0, np.int64), self.n_states[[i, j, *given]].astype(np.int64),
-                           weight, self.total, np.asarray(compiled().PLAN, float))
-    code, _ = compiled().codes_of(data, np.arange(2, len(states)), limit)
+    kernels, sizes = compiled(), self.n_states[[i, j, *given]].astype(np.int64)
+    none = np.zeros(0, np.int64)
+    data = kernels.Data(np.ascontiguousarray(states), np.zeros((0, 0), np.uint64), none, none,
+                        sizes, weight, self.total, np.asarray(kernels.PLAN, float))
+    code, _ = kernels.codes_of(data, np.arange(2, len(states)), limit)
     found, number = np.unique(code, return_inverse=True)
-    sizes = np.array([self._states[i], self._states[j], len(found)])
-    return np.vstack([states[:2], number]), weight, sizes
+    order, digits = np.argsort(number, kind="stable"), [number]
+    while digits[0].max() > 255: digits[:1] = np.divmod(digits[0], 256)
+    sizes = np.array([*sizes[:2], *(256 for _ in digits)])
+    return np.vstack([states[:2], *digits])[:, order], weight[order], sizes
 
 # %% ../nbs/97_pieces.ipynb #338468de
 @dataclass(frozen=True, eq=False, repr=False)
@@ -927,15 +1011,17 @@ class Pieces:
         "Columns that a frame of these rows has."
         return list(self.schema.empty_table().to_pandas().columns)
 
-    def cells(self, name: str, arrays: Sequence[pa.Array]) -> pd.Series:
-        "Cells of several parts as the whole column has them in a frame."
+    def cells(self, name: str, arrays: Sequence[pa.Array], null: bool = False) -> pd.Series:
+        "Cells of several parts as the whole column has them in a frame; is a cell null elsewhere?"
         meta = dict(self.schema.metadata or {})
         if b"pandas" in meta:
             about = json.loads(meta[b"pandas"]) | {"index_columns": []}
             meta[b"pandas"] = json.dumps(about).encode()
         schema = pa.schema([self.schema.field(name)], metadata=meta)
-        column = pa.chunked_array(arrays, type=self.schema.field(name).type)
-        return pa.table([column], schema=schema).to_pandas()[name].reset_index(drop=True)
+        kind = self.schema.field(name).type
+        if null: arrays = [*arrays, pa.nulls(1, kind)]
+        found = pa.table([pa.chunked_array(arrays, type=kind)], schema=schema).to_pandas()[name]
+        return found.iloc[:len(found) - null].reset_index(drop=True)
 
 # %% ../nbs/97_pieces.ipynb #13c7ca93
 @patch
@@ -987,7 +1073,8 @@ def _coded(self: Pieces, told, wish, reading):
     tallies = {}
     for name in wish.names:
         arrays, rows, weights = zip(*(t.cells[name] for t in told))
-        cells = reading.as_asked(self.cells(name, arrays), name)
+        null = any(name in t.nulls for t in told)
+        cells = reading.as_asked(self.cells(name, arrays, null), name)
         some = None if wish.weights is None else np.concatenate(weights)
         tallies[name] = Tally(cells, np.concatenate(rows), some)
     holes = {name: sum(t.holes[name] for t in told) for name in wish.names}
@@ -1052,7 +1139,8 @@ def _without_suspects(self: Pieces, names, reading, weights):
 def _frame(self: Pieces, names):
     "Some columns of all rows, in memory."
     found = self.place.ask(_columns_of, self.parts, tuple(names))
-    return pd.DataFrame({name: self.cells(name, arrays) for name, arrays in zip(names, zip(*found))})
+    cells = zip(names, zip(*found))
+    return pd.DataFrame({name: self.cells(name, arrays) for name, arrays in cells})
 
 # %% ../nbs/97_pieces.ipynb #bd3db219
 def _columns_of(part, names): return [part.column(name) for name in names]
@@ -1067,6 +1155,17 @@ def _may_count(self: Pieces, name, names):
     n = sum(t.n for t in told)
     many = [self.cells(c, [t.cells[c][0] for t in told]).nunique() + 1 for c in rest]
     return all(2 * (k - 1) <= n for k in many) and prod(many, start=1) >= n
+
+# %% ../nbs/97_pieces.ipynb #c8b615f2
+@dataclass(frozen=True)
+class Placing:
+    "Where the rows of a table are counted."
+    pieces: bool | None = option(None, "read a Parquet file in pieces even if it is small",
+                                 label="In pieces", flag="--pieces", const=True)
+    cluster: str | None = option(None, "scheduler of a Dask cluster whose workers hold the rows",
+                                 label="Cluster", metavar="ADDRESS")
+    folder: str | None = option(None, "keep pieces and counts there; a run that was killed goes on "
+                                "from them", label="Folder", metavar="FOLDER")
 
 # %% ../nbs/97_pieces.ipynb #6aa41040
 LARGE = 2**31  # Bytes that a Parquet file may have in memory before it is read in pieces

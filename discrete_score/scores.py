@@ -399,18 +399,22 @@ def _fill(self: Families, row, child, parents, candidates):
 @patch
 def ask(self: Families,
     wishes: Iterable[tuple[int, Sequence[int], Sequence[int]]],  # Child, parents, candidates
+    ahead: Iterable[tuple] = (),  # The same for what may be needed next, if there is a round at all
 ) -> None:
     "Say which families will be scored, with each candidate as one more parent, if any."
-    if not self.counts.apart: return
-    asks = []
+    if self.counts.apart: self.counts.fetch(self._asks(wishes), self._asks(ahead))
+
+# %% ../nbs/07_scores.ipynb #7598ea13
+@patch
+def _asks(self: Families, wishes):
+    "The tables that families need and whose sums are not known."
     for child, parents, candidates in wishes:
         base, row = tuple(sorted((child, *parents))), self.known(child, tuple(sorted(parents)))
         mask = as_mask(base)
-        new = [int(c) for c in candidates if row is None or np.isnan(row[c])]
+        new = [int(c) for c in candidates if c not in base and (row is None or np.isnan(row[c]))]
         new = [c for c in new if mask | 1 << c not in self._by_set]
-        if new: asks.append(Ask(base, tuple(new)))
-        elif mask not in self._by_set: asks.append(Ask(base))
-    if asks: self.counts.fetch(asks)
+        if new: yield Ask(base, tuple(new))
+        elif mask not in self._by_set: yield Ask(base)
 
 # %% ../nbs/07_scores.ipynb #c8c7516d
 @patch

@@ -26,7 +26,7 @@ from .files import Reading
 from .graphs import reduced
 from .measures import MEASURES
 from .order import Bootstrap, Knowledge
-from .pieces import PieceTable
+from .pieces import PieceTable, Placing
 from .result import Result
 from .triples import Credibility
 
@@ -52,7 +52,7 @@ def describe(
     name: str,  # Name of a setting in Python
 ) -> dict:  # What `option` was told: text, label, flag, choices, metavar, const
     "The words that belong to a setting, those of its name if nothing was said."
-    kinds = (Reading, Knowledge, Method, Question)
+    kinds = (Reading, Placing, Knowledge, Method, Question)
     known = {part.name: part for kind in kinds for part in fields(kind) if part.metadata}
     words = dict(text="", label="", flag="", metavar="", const=None, choices={})
     if name in known: words |= known[name].metadata | {"choices": choices_of(known[name])}
