@@ -811,9 +811,9 @@ def _notes(columns, n_dropped, n_zero, n_partial, odd):
     changed = {kind: [c.name for c in columns if kind in c.changes]
                for kind in ("missing", "whole", "binned")}
     said = [("rows left out because a cell was missing: {what}", n_dropped),
-            ("rows in which a cell is missing: {what}; training uses the cells that are known, V the "
-             "rows that are complete in what remains, and all that counts rows (the guide, tests, "
-             "the graph, half-samples) only those that are complete", n_partial),
+            ("rows in which a cell is missing: {what}; training uses the cells that are known, V "
+             "the rows that are complete in what remains, and all that counts rows (the guide, "
+             "tests, the graph, half-samples) only those that are complete", n_partial),
             ("rows of weight 0 left out: {what}", n_zero),
             ("missing cells are a state in {what}", listing(changed["missing"])),
             ("whole floats read as integers in {what}", listing(changed["whole"])),

@@ -17,7 +17,8 @@ import torch
 
 import discrete_score as ds
 from discrete_score.cli import main
-from discrete_score.diffusion import SETTINGS, DiffusionScore, Settings, leave_processes
+from discrete_score.diffusion import SETTINGS, DiffusionScore, Settings, build_network
+from discrete_score.diffusion import leave_processes, training_cost
 from discrete_score.diffusion import _load, _Rows, _Trainer
 
 torch.set_num_threads(1)
@@ -162,6 +163,17 @@ def test_a_search_with_gaps_goes_on_from_its_file(gappy, tmp_path):
     assert again.order_ == whole.order_ and again.steps_.equals(whole.steps_)
 
 
+def test_the_command_line_goes_on_with_gaps(gappy, tmp_path):
+    "Stopped after two removals and resumed: the steps of a search that was not stopped."
+    command = ["order", gappy, "--missing", "keep", "--estimator", "diffusion", "--epochs", 1,
+               "--device", "cpu", "--checkpoint", tmp_path / "runs", "--out"]
+    whole, half, rest = (tmp_path / f"{name}.json" for name in ("whole", "half", "rest"))
+    for more in ([whole], [half, "--max-steps", 2], [rest, "--resume", half]):
+        assert main([str(part) for part in (*command, *more)]) == 0
+    one, two = map(ds.load_order, (whole, rest))
+    assert two.steps_.equals(one.steps_) and two.order_ == one.order_
+
+
 def test_gaps_are_refused_where_rows_are_counted(gappy):
     frame = pd.read_csv(gappy, dtype=str)
     with pytest.raises(ValueError, match="of use to `estimator='diffusion'` only"):
@@ -280,6 +292,20 @@ def test_memory_of_a_step():
     "Peak memory of the whole process in GB, torch included: d = 60, 6 states, batch 512."
     hollow, both = map(float, run(sys.executable, "-c", MEMORY).stdout.split())
     assert .1 < hollow <= both < 2.
+
+
+def test_costs_are_counted_on_tensors_without_content():
+    "Parameters are those of real networks; eight processes share what one does."
+    for settings in (Settings(), Settings(network="energy", width=64, layers=2), SETTINGS["paper"]):
+        real = build_network([3, 4, 2, 5, 3, 3], settings, time=False)
+        counted = training_cost([3, 4, 2, 5, 3, 3], 1000, settings)
+        assert counted.parameters == sum(w.numel() for w in real.parameters())
+        double = training_cost([3, 4, 2, 5, 3, 3], 1000, replace(settings, batch_size=512))
+        assert double.step_flops == 2 * counted.step_flops > 0
+    one, eight = (training_cost([6] * 500, 10**6, processes=k) for k in (1, 8))
+    assert one.flops == eight.flops and np.isclose(one.hours(), 8 * eight.hours())
+    assert one.host_bytes == eight.host_bytes == 10**6 * (3 * 500 + 8)
+    assert 10**6 * 1000 < eight.device_bytes < one.device_bytes < 10e9
 
 
 def test_column_names_and_weights_of_a_counted_table():

@@ -89,7 +89,7 @@ def rows(setting):
 PARTS = "sampling", "learning", "distance"
 KEY = "part", "d", "n", "seed", "epochs"
 ROWS = [("design", d, n, 800 + k) for k, (d, n) in enumerate(DESIGN)]
-ROWS += [("judge", d, 10_000, seed) for d, seeds in JUDGE.items() for seed in seeds]
+ROWS += [("judge", d, 10_000, seed) for d, seeds in reversed(JUDGE.items()) for seed in seeds]
 NEURAL = Study(
     "neural", [(*row, epochs) for row in ROWS for epochs in (Settings().epochs, 1)],
     "are the errors of the neural estimator honest, and what are its orders worth?", rows, key=KEY,
@@ -98,7 +98,7 @@ NEURAL = Study(
     measured=("seconds",),
 )
 
-OURS = Settings(epochs=12)
+OURS = Settings(epochs=8)
 OPTIONS = {
     "ours": {},
     "no direct map": {"direct": False},
@@ -145,7 +145,7 @@ NEURAL_OPTIONS = Study(
 
 PAPER = {  # Mode, settings, most steps of the search
     "once": ("once", Settings(), None),
-    "paper, 20 epochs": ("retrain", replace(SETTINGS["paper"], epochs=20), None),
+    "paper, 10 epochs": ("retrain", replace(SETTINGS["paper"], epochs=10), None),
     "paper, 300 epochs, first step": ("retrain", SETTINGS["paper"], 1),
 }
 
@@ -169,7 +169,7 @@ def paper_rows(setting):
            if result.complete else ""}
 
 
-PAPER_PLAN = [*product((960, 961), ("exact", "blanket", "once", "paper, 20 epochs")),
+PAPER_PLAN = [*product((960, 961), ("exact", "blanket", "once", "paper, 10 epochs")),
               (960, "paper, 300 epochs, first step")]
 NEURAL_PAPER = Study(
     "neural_paper", PAPER_PLAN, "how far does the paper's own training go?", paper_rows,
