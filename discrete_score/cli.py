@@ -100,6 +100,14 @@ def _add_table(parser, more: str = "") -> None:
                         "that is doubtful, then go on")
     _add_fields(parser, *fields(ds.files.Reading))
 
+# %% ../nbs/43_cli.ipynb #d73e79a9
+def _source(args, reading: "ds.files.Reading"):
+    "The table that was named, in pieces if that was asked for or if it is large."
+    placed = _given(args, ds.pieces.Placing)
+    other = reading.nrows is not None or reading.format not in ("auto", "parquet")
+    if not placed and (other or args.data == "-"): return args.data
+    return ds.pieces.as_source(args.data, **placed)
+
 # %% ../nbs/43_cli.ipynb #424ae2cd
 def _reading(args) -> "ds.files.Reading":
     "How to read the table, as the options say, or as the answers to questions do."
@@ -213,8 +221,9 @@ def _known(args) -> dict | None:
     return known or None
 
 # %% ../nbs/43_cli.ipynb #caaf1393
-_TRAINING = ("mode", "settings", "epochs", "batch_size", "device", "checkpoint", "checkpoint_every",
-             "log")
+_SETTINGS = "epochs", "batch_size", "rate_scaling"
+_TRAINING = ("mode", "settings", *_SETTINGS, "rows_at_once", "device", "checkpoint",
+             "checkpoint_every", "log")
 
 
 def _estimator(args):
@@ -228,7 +237,7 @@ def _estimator(args):
     if args.checkpoint and args.bootstrap:
         raise ValueError("--checkpoint keeps one training; leave it out with --bootstrap, "
                          "which trains on every half-sample")
-    changes = {key: given.pop(key) for key in ("epochs", "batch_size") if key in given}
+    changes = {key: given.pop(key) for key in _SETTINGS if key in given}
     settings = replace(ds.diffusion.SETTINGS.find(given.pop("settings", "default")), **changes)
     shown = ds.diffusion.show_progress if sys.stderr.isatty() else None
     return ds.DiffusionScore(settings=settings, seed=args.seed, progress=shown, **given)
@@ -242,6 +251,10 @@ def _add_training(parser) -> None:
     part.add_argument("--settings", metavar="NAME", help="named settings: default or paper")
     part.add_argument("--epochs", type=_count, help="epochs of the training at most")
     part.add_argument("--batch-size", type=_count, help="rows per step over all processes")
+    part.add_argument("--rate-scaling", choices=["none", "root", "linear"],
+                      help="how the step size follows batches of more than 256 rows")
+    part.add_argument("--rows-at-once", type=_count,
+                      help="rows of a batch that a device takes at once; gradients are added up")
     part.add_argument("--device", help="cuda, mps, cpu or auto")
     part.add_argument("--checkpoint", metavar="FOLDER",
                       help="folder from which a stopped training goes on")
@@ -329,8 +342,8 @@ def _order(args) -> int:
     "Find the causal order of a file."
     if not _is_first(): args.out = args.plot = None
     _check_targets(args)
-    table, resume = _reading(args).table(args.data), None
-    model = _model(args, _estimator(args))
+    reading, resume = _reading(args), None
+    table, model = reading.table(_source(args, reading)), _model(args, _estimator(args))
     if args.resume: resume = ds.load_order(args.resume)
     kept, progress = _Kept(args, model, table, resume), _Progress(table.d)
     _announce(model, table)
@@ -446,6 +459,7 @@ def _stability(args, model) -> int:
 def _add_order(parser) -> None:
     "Further options of `order`."
     _add_fields(parser, *(part for part in fields(ds.words.Method) if part.name == "estimator"))
+    _add_fields(parser, *fields(ds.pieces.Placing))
     parser.add_argument("--plot", metavar="FILE", help="picture of the elimination")
     _add_bootstrap(parser, "repeat the search on N half-samples and list the toss-ups")
     parser.add_argument("--resume", metavar="FILE", help="go on from a result that was stopped: "
@@ -695,7 +709,8 @@ def _effect(args) -> int:
 # %% ../nbs/43_cli.ipynb #ea74d216
 def _searched(args) -> "ds.DiscreteScore":
     "The search that the options describe, on their table."
-    table = _reading(args).table(args.data)
+    reading = _reading(args)
+    table = reading.table(_source(args, reading))
     model = _model(args).fit(table, callback=_Progress(table.d))
     for remark in ds.words.remarks(model.result_): _note(f"note: {_in_shell(remark)}")
     return model
@@ -718,6 +733,7 @@ def _saved(args) -> "ds.DiscreteScore":
 def _add_effect(parser) -> None:
     "Options of `effect`."
     _add_table(parser, "; or a result of `order --out`, in JSON")
+    _add_fields(parser, *fields(ds.pieces.Placing))
     for part in fields(ds.effects.Question):
         if part.default != "":
             _add_fields(parser, part)
@@ -853,7 +869,8 @@ def _check_study(study, path: str, n: int, only: str | None) -> int:
 def _add_study(parser) -> None:
     "Options of `study`."
     known = ", ".join(ds.studies.STUDIES)
-    parser.add_argument("name", help=f"one of {known}; or a file that defines a study")
+    parser.add_argument("name", help=f"one of {known}; in a clone one of nbs/studies, as arena; "
+                                     "or a file that defines a study")
     parser.add_argument("--degree", type=float, help="only graphs with this expected degree")
     parser.add_argument("--only", metavar="CONDITION",
                         help='only rows that meet a condition, for example "d<=20"')

@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['SETTINGS', 'Settings', 'build_network', 'ratio_matching_loss', 'Hardware', 'choose_device', 'choose_dtype',
-           'join_processes', 'leave_processes', 'TrainingProgress', 'show_progress', 'DiffusionScore']
+           'join_processes', 'leave_processes', 'TrainingProgress', 'show_progress', 'DiffusionScore', 'TrainingCost',
+           'training_cost']
 
 # %% ../nbs/14_diffusion.ipynb #320cbea7
 import copy
@@ -26,8 +27,10 @@ import torch
 import torch.distributed as dist
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as pack_tensors
+from torch.utils.flop_counter import FlopCounterMode
 
-from .base import Problem, Registry, Setting, patch
+from .base import Phrase, Problem, Registry, Setting, patch
+from .blanket import BlanketScore
 from .ctmc import Process, Schedule
 from .data import Table, as_table
 from .files import write_bytes
@@ -36,10 +39,14 @@ from .measures import as_measure
 from .score import check_columns
 
 # %% ../nbs/14_diffusion.ipynb #c87ff376
+_SCALING = {"none": 0., "root": .5, "linear": 1.}  # Exponent of batch size / 256
+
+
 def _check_settings(settings) -> None:
     "Fail on a value that no training can use."
     kinds = {"network": ("hollow", "energy"), "schedule": ("cosine", "one_cycle", "constant"),
-             "times": ("all", "grid"), "noise": ("constant", "linear", "log_linear")}
+             "rate_scaling": tuple(_SCALING), "times": ("all", "grid"),
+             "noise": ("constant", "linear", "log_linear")}
     for name, options in kinds.items():
         if (got := getattr(settings, name)) not in options:
             raise Problem("{name} must be one of {options}; got {got!r}.", name=Setting(name),
@@ -69,6 +76,7 @@ class Settings:
     batch_size: int = 256  # Rows per step, over all processes
     learning_rate: float = 5e-3  # Largest step size of Adam
     weight_decay: float = .01  # Decoupled weight decay
+    rate_scaling: Literal["none", "root", "linear"] = "none"  # Larger steps for batches over 256?
     schedule: Literal["cosine", "one_cycle", "constant"] = "cosine"  # Step size over time
     warmup: int = 100  # Steps of linear warm-up; `one_cycle` rises for 30 % of all steps instead
     clip: float | None = 1.  # Largest norm of a gradient
@@ -109,7 +117,8 @@ def build_network(
 # %% ../nbs/14_diffusion.ipynb #678ab65a
 def _step_size(settings, step, steps):
     "Learning rate of one step."
-    most = settings.learning_rate
+    larger = settings.batch_size / 256
+    most = settings.learning_rate * larger**_SCALING[settings.rate_scaling]
     if settings.schedule == "constant": return most * min(1., (step + 1) / (settings.warmup + 1))
     rise = .3 * steps if settings.schedule == "one_cycle" else min(settings.warmup, .3 * steps)
     if step < rise: return most * (step + 1) / (rise + 1)
@@ -144,7 +153,8 @@ class _Rows:
 # %% ../nbs/14_diffusion.ipynb #16d28ac1
 def _split_missing(data, missing):
     "A table without gaps, and the boolean array of what was missing."
-    if isinstance(data, pd.DataFrame) and data.isna().any(axis=None):
+    if isinstance(data, Table) and data.partial is not None: data, found = _joined(data)
+    elif isinstance(data, pd.DataFrame) and data.isna().any(axis=None):
         data, found = data.apply(_filled), data.isna().to_numpy()
     elif isinstance(data, np.ndarray) and data.dtype.kind == "i" and (data < 0).any():
         data, found = np.where(data < 0, data.max(0), data), data < 0
@@ -161,6 +171,18 @@ def _filled(column):
     "A column with its first value in place of the missing ones; left alone if it has none."
     gaps = column.isna()
     return column.fillna(column.dropna().iloc[0]) if gaps.any() and not gaps.all() else column
+
+
+def _joined(table):
+    "A table with its partial rows as its last ones, and the boolean array of what was missing."
+    rest, n = table.partial, len(table.partial.codes)
+    codes = np.concatenate([table.codes.astype(np.int64), np.maximum(rest.codes, 0)])
+    found = np.concatenate([np.zeros((table.n, table.d), bool), rest.codes < 0])
+    weights = None
+    if table.weights is not None:
+        weights = np.concatenate([table.weights, np.ones(n) if rest.weights is None
+                                  else rest.weights])
+    return Table(table.schema, codes, weights), found
 
 # %% ../nbs/14_diffusion.ipynb #fdbd1234
 _CHAINS = {"once": ("absorbing", 3.), "retrain": ("uniform", 1.)}  # And the integrated rate
@@ -624,6 +646,8 @@ def show_progress(
 # %% ../nbs/14_diffusion.ipynb #0ff5ac5d
 class DiffusionScore:
     "Conditionals from a diffusion model; see `fit`, `values`, `conditionals`."
+    reads_partial = True  # Rows with missing cells are of use
+
     def __init__(
         self,
         mode: Literal["once", "retrain"] = "once",  # One training for all sets of columns, or each
@@ -635,6 +659,8 @@ class DiffusionScore:
         checkpoint_every: float = 30.,  # Seconds between checkpoints
         log: str | Path | None = None,  # File that gets a line of JSON after each epoch
         compile: bool = False,  # Use `torch.compile`?
+        witness: bool = True,  # Do errors of V count the distance to the closed-form estimator?
+        rows_at_once: int | None = None,  # Rows of a batch that a device takes at once, if not all
         progress: Callable[[TrainingProgress], object] | None = None,  # Called after each epoch
     ):
         if mode not in _CHAINS:
@@ -644,6 +670,10 @@ class DiffusionScore:
         self.seed, self.device, self.compile, self.progress = seed, device, compile, progress
         self.checkpoint = None if checkpoint is None else Path(checkpoint)
         self.checkpoint_every, self.log = checkpoint_every, None if log is None else Path(log)
+        if rows_at_once is not None and rows_at_once < 1:
+            raise Problem("{name} must be at least 1; got {got}.", name=Setting("rows_at_once"),
+                          got=rows_at_once)
+        self.rows_at_once, self.witness = rows_at_once, witness
 
     def __repr__(self):
         network = self.settings.network
@@ -713,7 +743,7 @@ def _saved_epoch(path) -> int:
 def _trained(self: DiffusionScore, columns):
     "The network for `columns`; trains it, or goes on with its training, if there is none."
     if columns in self.trained_: return self.trained_[columns]
-    how = dict(seed=self.seed, device=self.device, compile=self.compile)
+    how = dict(seed=self.seed, device=self.device, compile=self.compile, part=self.rows_at_once)
     one = _Trainer(self.rows_.select(list(columns)), self.mode, self.settings, **how)
     mark = hashlib.sha256(repr(columns).encode()).hexdigest()[:8]
     name = f"{self.mode}-{len(columns)}-{mark}.safetensors"
@@ -774,10 +804,11 @@ def fit(
     "Take the table in. `once` trains now, `retrain` when values are asked for."
     self.table_, found = _split_missing(table, missing)
     weights = np.ones(self.table_.n) if self.table_.weights is None else self.table_.weights
-    codes = np.where(found, 0, self.table_.codes).astype(np.int64)
+    codes = np.where(found, self.table_.codes.dtype.type(0), self.table_.codes)
     self.rows_ = _Rows(codes, ~found, weights / weights.mean(), self.table_.n_states)
     self._print, self.trained_ = self._fingerprint(found, weights), {}
     self._known = None, None  # Columns that were asked about last, and what was read for them
+    self.asked_, self._other = {}, None
     if self.mode == "once": self._trained(tuple(range(self.table_.d)))
     return self
 
@@ -807,11 +838,12 @@ _KEPT = 2**28  # Bytes of probabilities that are kept for another measure
 
 @patch
 def _pieces(self: DiffusionScore, rows, columns):
-    "This process's pieces of the rows: weights, and the probabilities of each of `columns`."
+    "This process's pieces of the rows: weights, codes and probabilities of each of `columns`."
     one, n = self._trained(self._inside(columns)), len(rows.codes)
     for at in np.array_split(np.arange(n), max(1, n // 2048))[one.rank::one.size]:
         piece = rows.take(at)
-        yield piece.weights, self._probabilities(piece.tokens(), columns)
+        found = self._probabilities(piece.tokens(), columns)
+        yield piece.weights, piece.codes[:, columns].T, found
 
 # %% ../nbs/14_diffusion.ipynb #9b2bf253
 @patch
@@ -823,6 +855,70 @@ def _kept_pieces(self: DiffusionScore, rows, columns):
     if size <= _KEPT: self._known = tuple(columns), list(pieces)
     return self._known[1] if size <= _KEPT else pieces
 
+# %% ../nbs/14_diffusion.ipynb #b0c67de0
+def _influence(measure, p: np.ndarray, states: np.ndarray, step: float = 1e-4) -> np.ndarray:
+    "How fast the measure of each conditional moves when it moves towards the state that was seen."
+    moved = (1 - step) * p
+    moved[np.arange(len(p)), states] += step
+    return (measure(moved) - measure(p)) / step
+
+# %% ../nbs/14_diffusion.ipynb #0b91bfd3
+@patch
+def _means(self: DiffusionScore, rows, columns, measure):
+    "Means over rows of the measure, its square, the influence and its square, for each column."
+    sums = np.zeros((len(columns), 4))
+    for weights, states, found in self._kept_pieces(rows, columns):
+        for k, (p, seen) in enumerate(zip(found, states)):
+            v, pull = measure(p), _influence(measure, p, seen)
+            sums[k] += [part @ weights for part in (v, v**2, pull, pull**2)]
+    return self._trained(self._inside(columns)).total(sums) / rows.weights.sum()
+
+# %% ../nbs/14_diffusion.ipynb #3a6f22cd
+@patch
+def _witness(self: DiffusionScore) -> BlanketScore | None:
+    "The closed-form estimator on the complete rows; None if it is not wanted or has no rows."
+    complete = self.rows_.known.all(1)
+    if not self.witness or not complete.any(): return None
+    if self._other is None: self._other = BlanketScore().fit(self.table_.take(complete))
+    return self._other
+
+
+@patch
+def replay(
+    self: DiffusionScore,
+    columns: Sequence[int],  # Positions of the columns that remain
+) -> DiffusionScore:  # The estimator itself
+    "Take a step of an earlier search: the witness finds its networks along the path."
+    if (other := self._witness()) is not None: other.replay(list(columns))
+    return self
+
+# %% ../nbs/14_diffusion.ipynb #1ed95e11
+@patch
+def errors(
+    self: DiffusionScore,
+    columns: Sequence[int],  # Positions of the columns that remain
+    measure: str | Callable = "entropy",  # Measure of randomness: a name, or a function
+) -> pd.DataFrame:  # Per column: V, its standard error, and the parts of that
+    "V with its standard error, and what that consists of: sampling and the model."
+    columns, measure = self._columns(columns), as_measure(measure)
+    if (key := (tuple(columns), measure)) in self.asked_: return self.asked_[key]
+    rows = self.rows_.take(self.rows_.known[:, columns].all(1))
+    if not len(rows.codes):
+        raise ValueError(f"no row is complete in the {len(columns)} remaining columns, and V is "
+                         "taken on complete rows. Leave out the columns with most missing cells.")
+    V, square, pull, pull_square = self._means(rows, columns, measure).T
+    n = rows.weights.sum() / self.rows_.weights.sum() * self.table_.total
+    sampling, learning = (np.sqrt(np.maximum(spread, 0) / n)
+                          for spread in (square - V**2, pull_square - pull**2))
+    other = self._witness()
+    distance = np.abs(V - other.values(columns, measure)[0]) if other else np.full(len(V), np.nan)
+    model = np.hypot(learning, np.nan_to_num(distance))
+    content = dict(value=V, standard_error=np.hypot(sampling, model), sampling=sampling,
+                   model=model, learning=learning, distance=distance)
+    names = pd.Index([self.table_.names[c] for c in columns], name="column")
+    self.asked_[key] = pd.DataFrame(content, index=names)
+    return self.asked_[key]
+
 # %% ../nbs/14_diffusion.ipynb #d787100a
 @patch
 def values(
@@ -831,19 +927,18 @@ def values(
     measure: str | Callable = "entropy",  # Measure of randomness: a name, or a function
 ) -> tuple[np.ndarray, np.ndarray]:  # V and its standard errors, aligned with `columns`
     "Expected randomness of each remaining column given the other remaining ones (Theorem 1)."
-    columns, measure = self._columns(columns), as_measure(measure)
-    rows = self.rows_.take(self.rows_.known[:, columns].all(1))
-    if not len(rows.codes):
-        raise ValueError(f"no row is complete in the {len(columns)} remaining columns, and V is "
-                         "taken on complete rows. Leave out the columns with most missing cells.")
-    sums = np.zeros((len(columns), 2))
-    for weights, found in self._kept_pieces(rows, columns):
-        randomness = [measure(p) for p in found]
-        sums += [[v @ weights, v**2 @ weights] for v in randomness]
-    sums = self._trained(self._inside(columns)).total(sums)
-    share = rows.weights.sum() / self.rows_.weights.sum()
-    V, square = sums.T / rows.weights.sum()
-    return V, np.sqrt(np.maximum(square - V**2, 0) / (share * self.table_.total))
+    found = self.errors(columns, measure)
+    return found.value.to_numpy(), found.standard_error.to_numpy()
+
+# %% ../nbs/14_diffusion.ipynb #11308b33
+@patch
+def remarks(self: DiffusionScore) -> list[Phrase]:
+    "What a result should say of the errors of V: their two parts, where most columns remained."
+    if not self.asked_: return []
+    found = self.asked_[max(self.asked_, key=lambda key: len(key[0]))]
+    return [Phrase("standard errors of V have two parts, on average over the columns at the first "
+                   "step: {sampling:.2g} from sampling and {model:.2g} from the model itself",
+                   sampling=float(found.sampling.mean()), model=float(found.model.mean()))]
 
 # %% ../nbs/14_diffusion.ipynb #f7213cb4
 @patch
@@ -899,3 +994,68 @@ def values_at(
     noisy = chain.noise(rows.codes, rows.n_states, t, seed=seed)
     found = self._probabilities(noisy, columns, t)
     return np.array([np.average(measure(p), weights=rows.weights) for p in found])
+
+# %% ../nbs/14_diffusion.ipynb #9419d1c8
+@dataclass(frozen=True)
+class TrainingCost:
+    "What one training and one search need: a calculation from counted operations, not a run."
+    rows: int  # Rows of the table
+    columns: int  # Columns of the table
+    processes: int  # Processes that share the work, one GPU each
+    parameters: int  # Weights of the network
+    steps: int  # Steps of the training, at most
+    step_flops: float  # Operations of one step, over all processes
+    read_flops: float  # Operations of the read-outs of one search
+    device_bytes: int  # On each device: weights, moments, averages, rows, and a step's tensors
+    host_bytes: int  # On the host, for each process: the table and its rows
+
+    @property
+    def flops(self) -> float: return self.steps * self.step_flops + self.read_flops
+
+    def hours(
+        self,
+        speed: float = 5e13,  # Operations per second that one device sustains: an assumption
+    ) -> float:
+        "Hours on these devices at a given speed, if nothing waits."
+        return self.flops / (3600 * speed * self.processes)
+
+# %% ../nbs/14_diffusion.ipynb #38c9d44d
+def _one_step(n_states, settings, rows: int):
+    "Forward operations, all operations and saved bytes of one step, on tensors without content."
+    with torch.device("meta"):
+        model = build_network(n_states, settings, time=False)
+        tokens = torch.zeros(rows, len(n_states), dtype=torch.long)
+    saved = {}
+
+    def keep(tensor):
+        saved[tensor.untyped_storage()._cdata] = tensor
+        return tensor
+
+    with FlopCounterMode(display=False) as counter:
+        with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+            logits = model(tokens)
+            forward = counter.get_total_flops()
+            ratio_matching_loss(logits, tokens, torch.ones_like(tokens)).backward()
+    own = {w.untyped_storage()._cdata for w in model.parameters()}
+    size = sum(t.untyped_storage().nbytes() for key, t in saved.items() if key not in own)
+    return forward, counter.get_total_flops(), size, sum(w.numel() for w in model.parameters())
+
+# %% ../nbs/14_diffusion.ipynb #625584a8
+def training_cost(
+    n_states: Sequence[int],  # Number of states of each column
+    rows: int,  # Rows of the table
+    settings: str | Settings = "default",  # A name in `SETTINGS`, or the settings themselves
+    *,
+    processes: int = 1,  # Processes that share the work
+) -> TrainingCost:
+    "What `mode=\"once\"` needs for a table of this size, counted without computing."
+    settings = SETTINGS.find(settings) if isinstance(settings, str) else settings
+    share, d = -(-settings.batch_size // processes), len(n_states)
+    forward, both, saved, parameters = _one_step(n_states, settings, share)
+    steps = settings.epochs * max(1, int(rows * (1 - settings.held_out)) // settings.batch_size)
+    copies = 6 + (processes > 1)  # Weights, gradient, two moments, averaged, best; one to exchange
+    cell = 1 if max(n_states) <= 256 else 8
+    device = 4 * copies * parameters + saved + rows * (d * (cell + 1) + 4)
+    host = rows * (d * (2 * cell + 1) + 8)
+    return TrainingCost(rows, d, processes, parameters, steps, processes * both,
+                        rows * d * forward / share, device, host)

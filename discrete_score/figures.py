@@ -625,7 +625,7 @@ def plot_in_degrees(
 # %% ../nbs/41_figures.ipynb #bad117ca
 _SERIES = MappingProxyType({  # Of a comparison: label, colour, marker, line
     "alone": ("[X] alone", "grey", "o", "--"),
-    "unguided": ("SCORE+[X], paper's order", "orange", "s", "-"),
+    "unguided": ("SCORE+[X], Algorithm 1", "orange", "s", "-"),
     "guided": ("SCORE+[X], our order", "blue", "o", "-"),
     "coin": ("guide with a coin", "green", "x", ":"),
     "marginal": ("marginal sort", "pink", "v", ":"), "random": ("random order", "black", "+", ":")})

@@ -20,13 +20,14 @@ class _Tokens(nn.Module):
     "An embedding of each state and the mask of each column; `absent[j, s]`: j lacks state s."
     def __init__(self, n_states, width):
         super().__init__()
-        n = torch.as_tensor([int(k) for k in n_states])
-        if len(n) < 1 or n.min() < 2:
+        sizes = [int(k) for k in n_states]
+        if not sizes or min(sizes) < 2:
             raise ValueError("`n_states` must hold a number >= 2 for each column; "
-                             f"got {n.tolist()}.")
+                             f"got {sizes}.")
+        n = torch.as_tensor(sizes)
         self.register_buffer("first", (n + 1).cumsum(0) - (n + 1), persistent=False)
-        self.register_buffer("absent", torch.arange(int(n.max())) >= n[:, None], persistent=False)
-        self.table = nn.Embedding(int((n + 1).sum()), width)
+        self.register_buffer("absent", torch.arange(max(sizes)) >= n[:, None], persistent=False)
+        self.table = nn.Embedding(sum(sizes) + len(sizes), width)
         nn.init.normal_(self.table.weight, std=.5)
 
     def forward(self, tokens): return self.table(tokens + self.first)
@@ -219,7 +220,8 @@ class EnergyMLP(nn.Module):
             self.tokens, self.time = _Tokens(n_states, width), _Time(width) if time else None
             hidden = [part for _ in range(layers) for part in (nn.GELU(), nn.Linear(width, width))]
             self.energy = nn.Sequential(*hidden, nn.GELU(), nn.Linear(width, 1))
-        column, state = torch.nonzero(~self.tokens.absent, as_tuple=True)
+        pairs = [(j, s) for j, k in enumerate(n_states) for s in range(int(k))]
+        column, state = torch.tensor(pairs).T
         self.register_buffer("column", column, persistent=False)
         self.register_buffer("state", state, persistent=False)
 

@@ -19,11 +19,12 @@ from scipy.sparse.csgraph import connected_components
 from .base import Phrase, Problem, View, patch, read_phrase
 from .belief import Testimony
 from .dag import MARKS, DagResult
-from .data import Schema, Table
+from .data import Partial, Schema, Table
 from .files import fingerprint, label_texts, plain, read_json, versions, write_json
 from .graphs import is_dag, reachable, reduced
 from .guide import Agreement, agreement, explain
 from .order import Guide, Known, OrderResult, Step, as_knowledge, as_known
+from .pieces import PieceTable
 from .triples import Credibility
 
 # %% ../nbs/32_result.ipynb #e317410d
@@ -310,8 +311,9 @@ def pack_rows(
 ) -> dict:  # Packed rows, or why there are none
     "The rows of a table as text: the distinct ones, and which of them each row is."
     if limit <= 0: return {"left_out": "as asked"}
+    if isinstance(table, PieceTable): return {"left_out": "they are in pieces"}
     rows, index = _collapsed(table.codes)
-    arrays = {"codes": rows.T, "index": index, "weights": table.weights}
+    arrays = {"codes": rows.T, "index": index, "weights": table.weights, **_rest(table.partial)}
     packed, free = {}, limit
     for name, array in arrays.items():
         packed[name] = None if array is None else _packed(array, free)
@@ -320,6 +322,14 @@ def pack_rows(
         free -= 0 if array is None else len(packed[name]["packed"])
     kinds = {kind: getattr(table, kind) for kind in ("binned", "ordered") if getattr(table, kind)}
     return packed | {"dropped": table.n_dropped, "notes": len(table.notes), **kinds}
+
+
+def _rest(partial: Partial | None) -> dict:
+    "The arrays of rows with missing cells, 0 for those cells; nothing if there are no such rows."
+    if partial is None: return {}
+    kind = np.min_scalar_type(int(partial.codes.max()) + 1)
+    codes = (partial.codes.T + 1).astype(kind)
+    return {"partial": codes, "partial_weights": partial.weights}
 
 # %% ../nbs/32_result.ipynb #e5b47c78
 def unpack_rows(
@@ -340,7 +350,21 @@ def unpack_rows(
     ordered = tuple(content.get("ordered", binned))  # Older files name the bins only
     if not {*binned, *ordered} <= set(schema.names):
         raise ValueError("binned or ordered columns are not there")
-    return Table(schema, codes, weights, tuple(notes[:own]), dropped, binned, ordered)
+    return Table(schema, codes, weights, tuple(notes[:own]), dropped, binned, ordered,
+                 _read_rest(content, schema))
+
+
+def _read_rest(content: Mapping, schema: Schema) -> Partial | None:
+    "The rows with missing cells, checked; None if there are none."
+    if content.get("partial") is None: return None
+    codes = _unpacked(content["partial"]).T.astype(np.int64) - 1
+    weights = content["partial_weights"]
+    if codes.shape[1:] != (schema.d,) or (codes >= schema.n_states).any():
+        raise ValueError("rows with missing cells do not fit the columns")
+    weights = None if weights is None else _unpacked(weights)
+    if weights is not None and weights.shape != codes.shape[:1]:
+        raise ValueError("rows with missing cells and their weights do not agree")
+    return Partial(codes, weights)
 
 # %% ../nbs/32_result.ipynb #14246399
 def _plain_note(note: Phrase) -> str | dict: return note.plain() if note.slots else str(note)

@@ -11,12 +11,14 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
 import discrete_score as ds
 from discrete_score.cli import main
-from discrete_score.diffusion import SETTINGS, DiffusionScore, Settings, leave_processes
+from discrete_score.diffusion import SETTINGS, DiffusionScore, Settings, build_network
+from discrete_score.diffusion import leave_processes, training_cost
 from discrete_score.diffusion import _load, _Rows, _Trainer
 
 torch.set_num_threads(1)
@@ -37,6 +39,16 @@ def csv(tmp_path_factory):
     path = tmp_path_factory.mktemp("data") / "table.csv"
     net = ds.random_network(4, edges=4, states=(2, 4), seed=500)
     net.sample(1500, seed=500).to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture(scope="module")
+def gappy(csv, tmp_path_factory):
+    "The same table with a tenth of its cells missing."
+    path = tmp_path_factory.mktemp("data") / "gappy.csv"
+    frame = pd.read_csv(csv, dtype=str)
+    gaps = np.random.default_rng(0).random(frame.shape) < .1
+    frame.mask(gaps).to_csv(path, index=False)
     return path
 
 
@@ -68,9 +80,13 @@ def gradients(path, rank=0, size=1, port=None):
         for name, w in one.model.named_parameters(): out[f"{case} {name}"] = w.grad.numpy().copy()
     short = _Trainer(rows, "once", Settings(epochs=2, batch_size=200), device="cpu")
     while not short.done: short.run_epoch()
-    brief = DiffusionScore(settings=Settings(epochs=1), device="cpu").fit(net.sample(5000, seed=0))
-    read = np.concatenate(brief.values(range(6), "entropy"))
-    known = dict(size=one.size, history=short.history, read=read)
+    brief = DiffusionScore(settings=Settings(epochs=1), device="cpu")
+    full = net.sample(5000, seed=0)
+    read = np.concatenate(brief.fit(full).values(range(6), "entropy"))
+    holes = full.mask(np.random.default_rng(1).random(full.shape) < .1)
+    table = ds.as_table(holes, missing="keep", unused="drop")
+    with_gaps = np.concatenate(brief.fit(table).values([0, 2, 3, 5], "entropy"))
+    known = dict(size=one.size, history=short.history, read=read, with_gaps=with_gaps)
     if one.rank == 0: np.savez(path, **known, **out)
     leave_processes()
 
@@ -88,8 +104,8 @@ def test_processes_have_the_loss_and_gradient_of_one(tmp_path):
         assert [process.exitcode for process in parts] == [0] * size
         found = np.load(path)
         assert found["size"] == size and np.allclose(found["history"], one["history"], atol=1e-4)
-        assert np.allclose(found["read"], one["read"], atol=1e-4)
-        for name in set(one.files) - {"size", "history", "read"}:
+        for name in ("read", "with_gaps"): assert np.allclose(found[name], one[name], atol=1e-4)
+        for name in set(one.files) - {"size", "history", "read", "with_gaps"}:
             assert np.abs(one[name] - found[name]).max() < 1e-5, (size, name)
 
 
@@ -114,18 +130,70 @@ def test_the_papers_settings_train_on_all_rows_and_a_grid_of_times():
     with pytest.raises(ValueError, match="no rows were held out"): fitted.calibration()
 
 
-def test_torchrun_finds_the_order_of_one_process(csv, tmp_path, capsys):
-    "Two processes train, one speaks and writes; their file is a result like any other."
-    command = ["order", csv, "--guide", "none", "--estimator", "diffusion", "--epochs", 3,
-               "--device", "cpu", "--out"]
-    assert main([str(part) for part in (*command, tmp_path / "one.json")]) == 0
-    said = capsys.readouterr().out
+def test_three_routes_find_one_order_in_a_table_with_gaps(gappy, tmp_path, capsys):
+    "Python, the command line, and two processes: guide, knowledge, gaps; a result like any other."
+    command = ["order", gappy, "--missing", "keep", "--roots", "X1", "--estimator", "diffusion",
+               "--epochs", 3, "--device", "cpu", "--rows-at-once", 100, "--out"]
+    assert main([str(part) for part in (*command, tmp_path / "shell.json")]) == 0
+    said = capsys.readouterr()
+    assert "rows in which a cell is missing" in said.err and "from the model itself" in said.err
     done = run(*TORCHRUN, "-m", "discrete_score.cli", *command, tmp_path / "two.json")
-    one, two = (ds.load_order(tmp_path / f"{k}.json") for k in ("one", "two"))
-    root = two.order_[0]
-    assert one.order_ == two.order_ and done.stdout.count(root) == said.count(root) > 0
-    assert np.allclose(one.steps_.value, two.steps_.value, atol=1e-3)
-    assert np.allclose(one.steps_.standard_error, two.steps_.standard_error, atol=1e-4)
+    estimator = DiffusionScore(settings=Settings(epochs=3), device="cpu")
+    options = dict(estimator=estimator, missing="keep", knowledge={"roots": ["X1"]})
+    model = ds.DiscreteScore(**options).fit(pd.read_csv(gappy, dtype=str))
+    shell, two = (ds.load_order(tmp_path / f"{name}.json") for name in ("shell", "two"))
+    assert model.order_ == shell.order_ == two.order_ and model.order_[0] == "X1"
+    assert done.stdout.count("X2") == said.out.count("X2") > 0
+    for other in (shell, two):
+        assert other.result_.table == model.result_.table and other.notes_[0] == model.notes_[0]
+        assert np.allclose(other.steps_.value, model.steps_.value, atol=1e-3)
+        assert np.allclose(other.steps_.standard_error, model.steps_.standard_error, atol=1e-3)
+
+
+def test_a_search_with_gaps_goes_on_from_its_file(gappy, tmp_path):
+    "A file holds the rows with gaps too, so that a stopped search needs nothing else."
+    frame = pd.read_csv(gappy, dtype=str)
+    estimator = DiffusionScore(settings=Settings(epochs=1), device="cpu")
+    options = dict(estimator=estimator, missing="keep", guide=None)
+    whole = ds.DiscreteScore(**options).fit(frame)
+    ds.DiscreteScore(**options).fit(frame, max_steps=2).save(tmp_path / "half.json")
+    half = ds.load_order(tmp_path / "half.json")
+    assert len(half.result_.table.partial.codes) == frame.isna().any(axis=1).sum()
+    again = ds.DiscreteScore(**options).fit(resume=half)
+    assert again.order_ == whole.order_ and again.steps_.equals(whole.steps_)
+
+
+def test_the_command_line_goes_on_with_gaps(gappy, tmp_path):
+    "Stopped after two removals and resumed: the steps of a search that was not stopped."
+    command = ["order", gappy, "--missing", "keep", "--estimator", "diffusion", "--epochs", 1,
+               "--device", "cpu", "--checkpoint", tmp_path / "runs", "--out"]
+    whole, half, rest = (tmp_path / f"{name}.json" for name in ("whole", "half", "rest"))
+    for more in ([whole], [half, "--max-steps", 2], [rest, "--resume", half]):
+        assert main([str(part) for part in (*command, *more)]) == 0
+    one, two = map(ds.load_order, (whole, rest))
+    assert two.steps_.equals(one.steps_) and two.order_ == one.order_
+
+
+def test_gaps_are_refused_where_rows_are_counted(gappy):
+    frame = pd.read_csv(gappy, dtype=str)
+    with pytest.raises(ValueError, match="of use to `estimator='diffusion'` only"):
+        ds.DiscreteScore(missing="keep").fit(frame)
+
+
+def test_errors_of_v_have_two_parts_and_the_margin_uses_both(csv):
+    "A run of one epoch may not lead by hundreds of standard errors."
+    table = ds.read_table(csv)
+    brief = DiffusionScore(settings=Settings(epochs=1), device="cpu").fit(table)
+    found = brief.errors(range(4), "kl_uniform")
+    assert np.allclose(found.standard_error, np.hypot(found.sampling, found.model))
+    assert np.allclose(found.model, np.hypot(found.learning, found.distance))
+    step = ds.causal_order(brief, table.names, "kl_uniform", max_steps=1).steps[0]
+    lead = found.value.max() - found.value.nlargest(2).iloc[1]
+    assert step.margin < 4 < lead / found.sampling.max()
+    alone = DiffusionScore(settings=Settings(epochs=1), device="cpu", witness=False).fit(table)
+    other = alone.errors(range(4), "kl_uniform")
+    assert other.distance.isna().all() and np.array_equal(other.learning, found.learning)
+    assert (other.model < found.model).all()
 
 
 def search(csv, mode, epochs, out, folder=None, rank=0, size=1, port=None):
@@ -226,14 +294,29 @@ def test_memory_of_a_step():
     assert .1 < hollow <= both < 2.
 
 
+def test_costs_are_counted_on_tensors_without_content():
+    "Parameters are those of real networks; eight processes share what one does."
+    for settings in (Settings(), Settings(network="energy", width=64, layers=2), SETTINGS["paper"]):
+        real = build_network([3, 4, 2, 5, 3, 3], settings, time=False)
+        counted = training_cost([3, 4, 2, 5, 3, 3], 1000, settings)
+        assert counted.parameters == sum(w.numel() for w in real.parameters())
+        double = training_cost([3, 4, 2, 5, 3, 3], 1000, replace(settings, batch_size=512))
+        assert double.step_flops == 2 * counted.step_flops > 0
+    one, eight = (training_cost([6] * 500, 10**6, processes=k) for k in (1, 8))
+    assert one.flops == eight.flops and np.isclose(one.hours(), 8 * eight.hours())
+    assert one.host_bytes == eight.host_bytes == 10**6 * (3 * 500 + 8)
+    assert 10**6 * 1000 < eight.device_bytes < one.device_bytes < 10e9
+
+
 def test_column_names_and_weights_of_a_counted_table():
     net = ds.random_network(3, edges=2, states=2, seed=500)
     table = ds.as_table(net.sample(2000, seed=0)).distinct()
     settings = Settings(epochs=150, batch_size=8, patience=None, held_out=.01)
     fitted = DiffusionScore(settings=settings, device="cpu").fit(table)
-    V, errors = fitted.values(range(3), "entropy")
+    found = fitted.errors(range(3), "entropy")
     exact, true_errors = ds.ExactScore(net).fit(table).values(range(3), "entropy")
-    assert np.isfinite(V).all() and np.allclose(errors, true_errors, atol=.01)
+    assert (abs(found.value - exact) < 3 * found.standard_error).all()
+    assert np.allclose(found.sampling, true_errors, atol=.01)
 
 
 def test_missing_cells_do_not_enter():

@@ -1,0 +1,217 @@
+"""The neural estimator: are its errors honest, what is each option worth, and what does it cost?
+
+`neural` learns V with the default settings, on random ER networks (expected degree 2). Its rows
+with a `column` hold V and the parts of its error, beside the V of the network itself (not of its
+sample). The part `design` chose how errors are counted (seeds 800 to 811, three sample sizes); the
+part `judge` was computed once, after that (seeds 900 to 919, 3 to 6 states, 10,000 rows). Rows
+without a column, for d = 10 of the second part, hold orders and graphs (SCORE+[GES], edges
+inserted) of three estimators.
+
+`neural_options` changes one option at a time of our settings towards the paper's, and all at once.
+`neural_paper` runs the paper's own settings, retrained at every step, as far as two cores go.
+`neural_speed` needs the code of version 0.1.0 in the folder that DISCRETE_SCORE_BEFORE names.
+"""
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import torch
+
+from discrete_score.blanket import BlanketScore
+from discrete_score.dag import dag_from_order
+from discrete_score.data import as_table
+from discrete_score.diffusion import SETTINGS, DiffusionScore, Settings
+from discrete_score.metrics import evaluate
+from discrete_score.networks import random_network
+from discrete_score.order import causal_order
+from discrete_score.score import ExactScore
+from discrete_score.studies import Study
+
+MEASURES = "entropy", "gini"
+DESIGN = [(4, 10_000), (6, 10_000), (8, 10_000), (10, 10_000), (5, 10_000), (7, 3000), (4, 3000),
+          (9, 10_000), (6, 3000), (10, 3000), (8, 3000), (5, 30_000)]
+JUDGE = {4: [900, 901], 5: [902, 903], 6: [904, 905], 7: [906], 8: [907, 908], 9: [909],
+         10: range(910, 920)}
+
+
+def dataset(d, n, seed):
+    "A network and a sample in which every state occurs."
+    design, small = 800 <= seed < 812, d <= 4
+    net = random_network(d, degree=1.5 if small else 2, seed=seed,
+                         states=(2, 4) if design and seed % 2 else (3, 6))
+    table = as_table(net.sample(n, seed=seed), unused="drop")
+    if list(table.n_states) == list(net.n_states): return net, table
+    raise ValueError("a state never occurs in this sample")
+
+
+def true_values(net, measure):
+    "V of the network itself; where its tables are too large, the mean over 400,000 rows."
+    try: return ExactScore(net).fit().values(range(net.d), measure)[0]
+    except ValueError: sample = net.codes(400_000, seed=1)
+    return ExactScore(net).fit(sample).values(range(net.d), measure)[0]
+
+
+def searched(name, estimator, net, table, seconds):
+    "Order and graph of one estimator."
+    began = time.process_time()
+    order = causal_order(estimator, table.names, "kl_uniform", seed=0).order
+    seconds += time.process_time() - began
+    found = evaluate(dag_from_order(table, order).dag, net.dag, order, names=net.names)
+    near = np.abs(estimator.values(range(net.d), "entropy")[0] - true_values(net, "entropy")).mean()
+    return {"method": name, "edges": found.n_true, "d_top": found.d_top, "shd": found.shd,
+            "f1": round(found.f1.direction, 4), "v_error": round(float(near), 5),
+            "seconds": round(seconds, 2)}
+
+
+def rows(setting):
+    "V of every column with the parts of its error; orders and graphs where they are asked for."
+    torch.set_num_threads(1)
+    part, d, n, seed, epochs = setting
+    net, table = dataset(d, n, seed)
+    began = time.process_time()
+    est = DiffusionScore(settings=Settings(epochs=epochs), device="cpu").fit(table)
+    seconds = time.process_time() - began
+    for measure in MEASURES:
+        found, true = est.errors(range(d), measure), true_values(net, measure)
+        for name, row, exact in zip(table.names, found.to_dict("records"), true):
+            shown = {key: round(row[key], 6) for key in ("value", *PARTS)}
+            yield {"column": name, "measure": measure, **shown, "true": round(float(exact), 6)}
+    if part != "judge" or d != 10 or epochs == 1: return
+    yield searched("once", est, net, table, seconds)
+    yield searched("blanket", BlanketScore().fit(table), net, table, 0.)
+    yield searched("exact", ExactScore(net).fit(table), net, table, 0.)
+
+
+PARTS = "sampling", "learning", "distance"
+KEY = "part", "d", "n", "seed", "epochs"
+ROWS = [("design", d, n, 800 + k) for k, (d, n) in enumerate(DESIGN)]
+ROWS += [("judge", d, 10_000, seed) for d, seeds in reversed(JUDGE.items()) for seed in seeds]
+NEURAL = Study(
+    "neural", [(*row, epochs) for row in ROWS for epochs in (Settings().epochs, 1)],
+    "are the errors of the neural estimator honest, and what are its orders worth?", rows, key=KEY,
+    columns=(*KEY, "column", "measure", "value", "true", *PARTS, "method", "edges", "d_top", "shd",
+             "f1", "v_error", "seconds"),
+    measured=("seconds",),
+)
+
+OURS = Settings(epochs=8)
+OPTIONS = {
+    "ours": {},
+    "no direct map": {"direct": False},
+    "one head for all": {"shared": True},
+    "2d units": {"width": None, "hidden": None},
+    "a grid of times": {"times": "grid"},
+    "all rows, no early stop": {"held_out": 0., "patience": None},
+    "no averaged weights": {"ema": 0.},
+    "constant step of 0.001": {"schedule": "constant", "learning_rate": 1e-3, "warmup": 0},
+    "no decay, no clipping": {"weight_decay": 0., "clip": None},
+    "the paper's, all at once": {name: getattr(SETTINGS["paper"], name)
+                                 for name in vars(SETTINGS["paper"]) if name != "epochs"},
+}
+
+
+def mean_kl(net, est, seed):
+    "Mean divergence of the conditionals from exact ones, on rows that were not seen."
+    fresh = net.codes(2000, seed=10_000 + seed)
+    pairs = zip(net.conditionals(fresh, range(net.d)), est.conditionals(fresh, range(net.d)))
+    logs = [(p, np.log(np.maximum(p, 1e-300)) - np.log(np.maximum(q, 1e-300))) for p, q in pairs]
+    return float(np.mean([(p * log).sum(1).mean() for p, log in logs]))
+
+
+def option_rows(setting):
+    "One training with an option changed."
+    torch.set_num_threads(1)
+    seed, option = setting
+    net, table = dataset(10, 10_000, seed)
+    began = time.process_time()
+    est = DiffusionScore(settings=replace(OURS, **OPTIONS[option]), device="cpu").fit(table)
+    seconds = time.process_time() - began
+    off = est.values(range(10), "entropy")[0] - true_values(net, "entropy")
+    order = causal_order(est, table.names, "kl_uniform", seed=0).order
+    found = evaluate(net.dag, net.dag, order, names=net.names)
+    yield {"kl": round(mean_kl(net, est, seed), 5), "v_error": round(float(np.abs(off).mean()), 5),
+           "d_top": found.d_top, "edges": found.n_true, "seconds": round(seconds, 1)}
+
+
+NEURAL_OPTIONS = Study(
+    "neural_options", [(seed, option) for seed, option in product((950, 951), OPTIONS)],
+    "what is each option of the neural estimator worth?", option_rows, key=("seed", "option"),
+    columns=("seed", "option", "kl", "v_error", "d_top", "edges", "seconds"), measured=("seconds",),
+)
+
+PAPER = {  # Mode, settings, most steps of the search
+    "once": ("once", Settings(), None),
+    "paper, 10 epochs": ("retrain", replace(SETTINGS["paper"], epochs=10), None),
+    "paper, 300 epochs, first step": ("retrain", SETTINGS["paper"], 1),
+}
+
+
+def paper_rows(setting):
+    "One search, or its first step."
+    torch.set_num_threads(1)
+    seed, method = setting
+    net, table = dataset(5, 10_000, seed)
+    mode, settings, steps = PAPER.get(method, (None, None, None))
+    known = {"blanket": BlanketScore(), "exact": ExactScore(net)}
+    est = known.get(method) or DiffusionScore(mode, settings, device="cpu")
+    began = time.process_time()
+    est.fit(table)
+    result = causal_order(est, table.names, "kl_uniform", seed=0, max_steps=steps)
+    seconds = time.process_time() - began
+    off = est.values(range(5), "entropy")[0] - true_values(net, "entropy")
+    yield {"kl": round(mean_kl(net, est, seed), 5), "v_error": round(float(np.abs(off).mean()), 5),
+           "steps": len(result.steps), "seconds": round(seconds, 1),
+           "d_top": evaluate(net.dag, net.dag, result.order, names=net.names).d_top
+           if result.complete else ""}
+
+
+PAPER_PLAN = [*product((960, 961), ("exact", "blanket", "once", "paper, 10 epochs")),
+              (960, "paper, 300 epochs, first step")]
+NEURAL_PAPER = Study(
+    "neural_paper", PAPER_PLAN, "how far does the paper's own training go?", paper_rows,
+    key=("seed", "method"),
+    columns=("seed", "method", "kl", "v_error", "steps", "d_top", "seconds"),
+    measured=("seconds",),
+)
+
+SPEED = '''
+import time, numpy as np, torch
+from discrete_score import diffusion as d
+torch.set_num_threads(1)
+rng = np.random.default_rng(0)
+rows = d._Rows(rng.integers(4, size=(20_000, 10)), np.ones((20_000, 10), bool), np.ones(20_000),
+               np.full(10, 4))
+one = d._Trainer(rows, "once", d.Settings(held_out=.05), device="cpu")
+n = len(one.rows.codes)
+def noise(k):
+    if hasattr(d, "_bits"): return d._noisy(one.rows, torch.arange(n), "once", one.settings, 0, k)
+    return d._noisy(one.rows, "once", np.random.default_rng([0, k]), one.device)
+def pace(act, times):
+    act(0)
+    began = time.process_time()
+    for k in range(times): act(1 + k)
+    return (time.process_time() - began) / times
+print(n / pace(noise, 20), one.n_batches / pace(lambda k: one.run_epoch(), 3))
+'''
+
+
+def speed_rows(setting):
+    "Rows of noise and steps of training per second, by the code of this folder or of another."
+    code, _ = setting
+    folder = os.environ["DISCRETE_SCORE_BEFORE"] if code == "0.1.0" else os.getcwd()
+    environment = os.environ | {"PYTHONPATH": folder, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, "-c", SPEED], env=environment, capture_output=True,
+                          text=True, check=True)
+    noise, steps = map(float, done.stdout.split())
+    yield {"noise_rows": round(noise), "steps": round(steps, 2)}
+
+
+NEURAL_SPEED = Study(
+    "neural_speed", [(code, k) for k, code in product(range(3), ("0.1.0", "now"))],
+    "noise and steps per second against the code before", speed_rows, key=("code", "repeat"),
+    columns=("code", "repeat", "noise_rows", "steps"), measured=("noise_rows", "steps"),
+)
