@@ -78,7 +78,7 @@ def _hold(self: Belief, allowed: np.ndarray) -> None:
     families = self.free_.sets.families
     start = self.free_.network & allowed
     self.ordering_ = best_ordering(families, start, allowed=allowed, patience=self.patience,
-                                   climbs=self.climbs, seed=self.seed)
+                                   climbs=self.climbs, seed=self.seed, known=self.free_.sets)
     self._now, self._known, self._allowed = self.ordering_, {}, allowed
 
 # %% ../nbs/25_belief.ipynb #b5bb1877
