@@ -194,7 +194,7 @@ def rehearse(
     drawn = [redraw(counts, network, size, order=order, seed=rng) for _ in range(n)]
     nothing = np.zeros_like(network)
     def tried(codes):
-        new = replace(table, codes=codes, weights=None)
+        new = Table(table.schema, codes)
         return Belief(self.score_, **options)._listen(new, nothing, nothing)
     return _tally(at_once(tried, drawn), network)
 

@@ -18,6 +18,7 @@ from .data import Table, as_table
 from .counts import compiled, name_hashes, out_of_time, spread
 from .graphs import reachable
 from .measures import as_measure
+from .pieces import Ask, Elsewhere
 from .score import check_columns
 from .scores import Families, FamilyScore, FamilyTable, as_score, families_of
 from .search import SearchResult, best_parents, climb, shrink
@@ -72,6 +73,14 @@ class _Family:
         for v, stride in zip(self.table.parents, self.table.strides.tolist()):
             key += states[v] * np.int64(stride)
         return key
+
+# %% ../nbs/11_blanket.ipynb #6793a7eb
+@patch
+def placed(self: _Family, place):
+    "The table as kernels read it, if columns are in other places."
+    found = self.lookup
+    parents = np.array([place[p] for p in self.table.parents], np.int64)
+    return found._replace(child=place[self.table.child], parents=parents)
 
 # %% ../nbs/11_blanket.ipynb #11310474
 def _leave_out(counts, x):
@@ -158,10 +167,13 @@ def deeper_parents(
 def _deepen(families, network, columns, max_parents, seed):
     "Give each of `columns` deeper parents, where no cycle arises; climb if any changed."
     dag, reach = network.dag.copy(), reachable(network.dag)
-    for j in columns:
+    def deeper(j):
         old = tuple(np.flatnonzero(dag[:, j]).tolist())
         free = [c for c in network.columns if not reach[j, c]]
-        new = deeper_parents(families, j, free, old, max_parents=max_parents, seed=seed)
+        return old, deeper_parents(families, j, free, old, max_parents=max_parents, seed=seed)
+    if families.counts.eager: families.counts.together(deeper, columns)
+    for j in columns:
+        old, new = deeper(j)
         if new == old: continue
         dag[:, j] = False
         dag[list(new), j] = True
@@ -345,6 +357,7 @@ class _Term:
 def _evaluate(self: BlanketScore, blanket):
     "The `_Term` of a blanket."
     counts, columns = self.families_.counts, (blanket.column, *blanket.others)
+    if counts.apart: return self._evaluate_apart(blanket, columns)
     if counts.weights is None: return self._evaluate_compiled(blanket, np.array(columns))
     found = counts.distinct(columns)
     states = {v: counts.columns[v][found.row] for v in columns}
@@ -365,6 +378,37 @@ def _evaluate_compiled(self: BlanketScore, blanket, columns):
     kernels.normalise(p, True)
     return _Term(config, data.columns[j][rows].astype(np.int64), weight, p)
 
+# %% ../nbs/11_blanket.ipynb #deeef284
+@patch
+def _ask(self: BlanketScore, around):
+    "Have what some blankets need counted in one round, if the rows are in pieces."
+    counts = self.families_.counts
+    if not counts.apart: return
+    own = {(b.column, b.parents) for b in around} | {c for b in around for c in b.children}
+    self.families_.ask((child, parents, ()) for child, parents in own)
+    todo = [b for b in around if b not in self._terms.items]
+    counts.fetch(Ask((b.column, *b.others), seen=True) for b in todo)
+
+# %% ../nbs/11_blanket.ipynb #2f352d94
+@patch
+def _evaluate_apart(self: BlanketScore, blanket, columns):
+    "The `_Term` of a blanket whose rows are in pieces."
+    counts, j = self.families_.counts, blanket.column
+    states, weight = counts.seen(columns, first=counts.weights is None)
+    x, place = states[0].astype(np.int64), {c: k for k, c in enumerate(columns)}
+    if counts.weights is not None:
+        p = self._product_at(blanket, {c: states[k] for c, k in place.items()}, True)
+        return _Term(Elsewhere(), x, weight, p)
+    kernels, rows = compiled(), np.arange(len(weight))
+    small = np.ascontiguousarray(states, np.uint8 if counts.n_states.max() <= 256 else np.int32)
+    p = np.empty((len(rows), int(self.table_.n_states[j])))
+    kernels.own_weights(self._family(j, blanket.parents).placed(place), small, rows, p)
+    for k, child in enumerate(blanket.children):
+        kernels.times_child(self._family(*child).placed(place), small, rows, 0, p)
+        if k % 8 == 7: kernels.normalise(p, False)
+    kernels.normalise(p, True)
+    return _Term(Elsewhere(), x, weight, p)
+
 # %% ../nbs/11_blanket.ipynb #6d7ada12
 @patch
 def _term(self: BlanketScore, blanket):
@@ -384,6 +428,7 @@ def values(self: BlanketScore,
     def act(some):
         for b in some: known[b] = self._term(b).estimate(measure)
     missing = [b for b in around if b not in known]
+    self._ask(missing)
     spread(act, missing, 32 * len(missing) * self.table_.n)
     V, errors = np.array([known[b] for b in around]).T
     return V, errors
@@ -426,7 +471,9 @@ def calibration(self: BlanketScore,
 ) -> pd.DataFrame:  # Per column: entropy, held-out NLL, their difference and its standard error
     "What the conditionals promise, and what they keep on rows that they have not seen."
     columns = self._columns(range(self.table_.d) if columns is None else columns)
-    terms = [self._term(b) for b in blankets(self.network(columns).dag, columns)]
+    around = blankets(self.network(columns).dag, columns)
+    self._ask(around)
+    terms = [self._term(b) for b in around]
     entropy = as_measure("entropy")
     found = []
     for t in terms:

@@ -100,6 +100,14 @@ def _add_table(parser, more: str = "") -> None:
                         "that is doubtful, then go on")
     _add_fields(parser, *fields(ds.files.Reading))
 
+# %% ../nbs/43_cli.ipynb #d73e79a9
+def _source(args, reading: "ds.files.Reading"):
+    "The table that was named, in pieces if that was asked for or if it is large."
+    placed = _given(args, ds.pieces.Placing)
+    other = reading.nrows is not None or reading.format not in ("auto", "parquet")
+    if not placed and (other or args.data == "-"): return args.data
+    return ds.pieces.as_source(args.data, **placed)
+
 # %% ../nbs/43_cli.ipynb #424ae2cd
 def _reading(args) -> "ds.files.Reading":
     "How to read the table, as the options say, or as the answers to questions do."
@@ -334,8 +342,8 @@ def _order(args) -> int:
     "Find the causal order of a file."
     if not _is_first(): args.out = args.plot = None
     _check_targets(args)
-    table, resume = _reading(args).table(args.data), None
-    model = _model(args, _estimator(args))
+    reading, resume = _reading(args), None
+    table, model = reading.table(_source(args, reading)), _model(args, _estimator(args))
     if args.resume: resume = ds.load_order(args.resume)
     kept, progress = _Kept(args, model, table, resume), _Progress(table.d)
     _announce(model, table)
@@ -451,6 +459,7 @@ def _stability(args, model) -> int:
 def _add_order(parser) -> None:
     "Further options of `order`."
     _add_fields(parser, *(part for part in fields(ds.words.Method) if part.name == "estimator"))
+    _add_fields(parser, *fields(ds.pieces.Placing))
     parser.add_argument("--plot", metavar="FILE", help="picture of the elimination")
     _add_bootstrap(parser, "repeat the search on N half-samples and list the toss-ups")
     parser.add_argument("--resume", metavar="FILE", help="go on from a result that was stopped: "
@@ -700,7 +709,8 @@ def _effect(args) -> int:
 # %% ../nbs/43_cli.ipynb #ea74d216
 def _searched(args) -> "ds.DiscreteScore":
     "The search that the options describe, on their table."
-    table = _reading(args).table(args.data)
+    reading = _reading(args)
+    table = reading.table(_source(args, reading))
     model = _model(args).fit(table, callback=_Progress(table.d))
     for remark in ds.words.remarks(model.result_): _note(f"note: {_in_shell(remark)}")
     return model
@@ -723,6 +733,7 @@ def _saved(args) -> "ds.DiscreteScore":
 def _add_effect(parser) -> None:
     "Options of `effect`."
     _add_table(parser, "; or a result of `order --out`, in JSON")
+    _add_fields(parser, *fields(ds.pieces.Placing))
     for part in fields(ds.effects.Question):
         if part.default != "":
             _add_fields(parser, part)
@@ -858,7 +869,8 @@ def _check_study(study, path: str, n: int, only: str | None) -> int:
 def _add_study(parser) -> None:
     "Options of `study`."
     known = ", ".join(ds.studies.STUDIES)
-    parser.add_argument("name", help=f"one of {known}; or a file that defines a study")
+    parser.add_argument("name", help=f"one of {known}; in a clone one of nbs/studies, as arena; "
+                                     "or a file that defines a study")
     parser.add_argument("--degree", type=float, help="only graphs with this expected degree")
     parser.add_argument("--only", metavar="CONDITION",
                         help='only rows that meet a condition, for example "d<=20"')

@@ -26,6 +26,9 @@ from .base import patch
 # %% ../nbs/06_counts.ipynb #c44da538
 class Counts:
     "Contingency tables of the columns of `codes`."
+    apart = False  # Are the rows elsewhere, so that many tables should be asked for at once?
+    eager = False  # And so far away that it pays to ask for what may be needed next?
+
     def __init__(self,
         codes: np.ndarray,  # State numbers, `[n, d]`
         n_states: Sequence[int],  # How many states each column has, `[d]`
@@ -376,6 +379,15 @@ def distinct(self: Counts,
     seen = weight > 0
     number = np.cumsum(seen, dtype=config.dtype) - config.dtype.type(1)
     return Distinct(number[config], row[seen], weight[seen])
+
+# %% ../nbs/06_counts.ipynb #54a4cf14
+@patch
+def seen(self: Counts,
+    columns: Sequence[int],  # Whose joint configurations
+) -> tuple[np.ndarray, np.ndarray]:  # States `[columns, configurations]`, and their weights
+    "The configurations of `columns` that occur, in the order of their states."
+    found = self.distinct(columns)
+    return self.columns[list(columns)][:, found.row], found.weight
 
 # %% ../nbs/06_counts.ipynb #66927e77
 @dataclass(frozen=True, eq=False)

@@ -34,6 +34,7 @@ from .order import Bootstrap, Guide, Known, Knowledge, OrderResult, Step
 from .order import as_knowledge, as_known
 from .order import bootstrap as resample_order
 from .order import causal_order
+from .pieces import PIECE, PieceTable, as_source
 from .result import Result, load_result, make_result
 from .score import ExactScore, ScoreEstimator
 
@@ -106,6 +107,10 @@ class Cost:
     seconds: float  # CPU time of one core
     rows: int  # Rows of the table
     columns: int  # Columns of the table
+    rounds: int = 0  # How often rows in pieces are asked for counts
+    sent_mb: float = 0.  # What a cluster sends to the driver, in megabytes
+    worker_mb: float = 0.  # What rows take on each worker, or on disk if there are none
+    workers: int = 0  # Workers that hold the rows
 
     def check(self, free_mb: float | None = None) -> "Cost":
         "Refuse if it needs more memory than is free."
@@ -120,7 +125,12 @@ class Cost:
 
     def _repr_markdown_(self):
         memory = f"about {self.memory_mb / 1024:.1f} GB of memory"
-        return f"{memory} and {_duration(self.seconds)} on one core"
+        need = f"{memory} and {_duration(self.seconds)} on one core"
+        if not self.rounds: return need
+        held = f"{self.worker_mb / 1024:.1f} GB"
+        if not self.workers: return f"{need}, {held} on disk and {self.rounds:,} rounds of counting"
+        return (f"{need} in all, {held} on each of {self.workers} workers, {self.rounds:,} rounds "
+                f"and {self.sent_mb:,.0f} MB sent")
 
 # %% ../nbs/33_discover.ipynb #37a215b3
 _CGROUPS = (("memory.max", "memory.current"),
@@ -139,6 +149,18 @@ def _free_mb() -> float | None:
             found.append((limit - used) / 2**20)
     return min(found) if found else None
 
+# %% ../nbs/33_discover.ipynb #e3bb109c
+def _piece_cost(table: PieceTable, n: int, seconds: float) -> Cost:
+    "What a search of rows in pieces needs: memory does not grow with the rows, rounds do not either."
+    d, place, states = table.d, table.counts.place, float(table.n_states.mean())
+    rounds = round((.45 if place.eager else .8) * d**2)
+    cells = 40 * d**2 * states**3  # Of all tables that are asked for
+    held = n * d * (1 + states / 8) / 2**20
+    largest = min(n, PIECE) * d * (1 + states / 8) / 2**20
+    workers = place.workers
+    sent = (8 * cells + n * d) / 2**20 if workers else 0.
+    return Cost(900 + 3 * largest, seconds, n, d, rounds, sent, held / max(1, workers), workers)
+
 # %% ../nbs/33_discover.ipynb #5a1c07e9
 def expected_cost(
     table: Table,  # The table that will be searched
@@ -150,6 +172,7 @@ def expected_cost(
     n, d = rows or table.n, table.d
     wide, more = (1.0, 0.0) if guide is None else (1.5, 1.0)
     seconds = .5 + d**1.7 * (3e-7 * n**.8 + more * 2.4e-8 * n**1.1)
+    if isinstance(table, PieceTable): return _piece_cost(table, n, seconds)
     return Cost(400 + 24e-6 * n * d * wide, seconds, n, d)
 
 # %% ../nbs/33_discover.ipynb #e1eebbcb
@@ -289,6 +312,7 @@ def search(
     "Find the order of a table."
     known = as_known(self.knowledge, table.names)
     _check_partial(table, self.estimator)
+    self._check_pieces(table)
     if isinstance(self.estimator, BlanketScore): expected_cost(table, self.guide).check()
     estimator, choice = self.estimator.fit(table), None
     early = whole and resume is None and max_steps is None
@@ -306,6 +330,16 @@ def search(
                           callback=callback, **options)
     chosen_by = choice.table if choice else None
     return _Found(search, measure, estimator, guide, known, chosen_by, alone)
+
+# %% ../nbs/33_discover.ipynb #ded2c31c
+@patch
+def _check_pieces(self: _Plan, table: Table) -> None:
+    "Refuse what needs rows in one place, before it starts."
+    if not isinstance(table, PieceTable) or isinstance(self.estimator, BlanketScore): return
+    raise Problem("{estimator} needs the rows of the table in one place, and they are in pieces. "
+                  "Take {blanket}, which needs only counts, or read a part of the rows as a table "
+                  "({nrows}).", estimator=Setting("estimator"),
+                  blanket=Setting("estimator", "blanket"), nrows=Setting("nrows"))
 
 # %% ../nbs/33_discover.ipynb #88aaaf49
 def _check_partial(table: Table, estimator: ScoreEstimator) -> None:
@@ -407,7 +441,7 @@ def _table(self: DiscreteScore, X, sample_weight, other: "DiscreteScore | None" 
     if X is not None:
         reading = Reading(missing=self.missing, bins=self.bins, unused=self.unused,
                           identifiers=self.identifiers)
-        return reading.table(X, weights=sample_weight)
+        return reading.table(as_source(X), weights=sample_weight)
     results = [getattr(model, "result_", None) for model in (other, self) if model is not None]
     tables = [result.table for result in results if result is not None]
     found = next((table for table in tables if table is not None), None)
@@ -495,6 +529,9 @@ def bootstrap(
 ) -> Bootstrap:  # Orders of the resampled tables and what they agree on
     "Repeat the search on resampled tables."
     table = self._table(X, sample_weight)
+    if isinstance(table, PieceTable):
+        raise Problem("a bootstrap draws rows, and the rows of this table are in pieces. Read a "
+                      "part of them as a table ({nrows}).", nrows=Setting("nrows"))
     options = dict(method=method, n_jobs=n_jobs, seed=self.seed)
     if checkpoint is None: return resample_order(_Search(self), table, n, **options)
     settings, _ = self.settings(table.names)

@@ -20,6 +20,7 @@ from .discover import DiscreteScore
 from .files import plain
 from .graphs import is_dag, reachable
 from .networks import BayesNet, TableCPT
+from .pieces import PieceTable
 from .result import Result
 
 # %% ../nbs/34_effects.ipynb #e8f8e87f
@@ -65,6 +66,17 @@ def places(
     raise Problem("{adjust} must not hold the treatment or the outcome; got {got}.",
                   adjust=Setting("adjust"), got=listing(given))
 
+# %% ../nbs/34_effects.ipynb #6c7fc32c
+def _stratified_apart(table: PieceTable, x: int, y: int, given) -> np.ndarray:
+    "The same counts, of rows that are in pieces."
+    states, counts = table.counts.cells((*given, x, y))
+    key = np.zeros(len(counts), np.int64)
+    for row, column in zip(states, given):
+        key = np.unique(key * int(table.n_states[column]) + row, return_inverse=True)[1].ravel()
+    found = np.zeros((int(key.max()) + 1, *map(int, table.n_states[[x, y]])))
+    found[key, states[-2], states[-1]] = counts
+    return found
+
 # %% ../nbs/34_effects.ipynb #70a95c1e
 def stratified(
     table: Table,  # Rows, with their weights
@@ -73,6 +85,7 @@ def stratified(
     given: Sequence[int] = (),  # Columns whose states make the strata
 ) -> np.ndarray:  # `[stratum, treatment state, outcome state]`
     "Count the rows of every stratum that occurs."
+    if isinstance(table, PieceTable): return _stratified_apart(table, treatment, outcome, given)
     key = np.zeros(table.n, np.int64)
     for column in given:
         key = key * int(table.n_states[column]) + table.codes[:, column]

@@ -779,6 +779,57 @@ def _check_counts(self: Reading, frame: pd.DataFrame) -> None:
                       "variable, pass {bins}.", name=name, weights=weights,
                       bins=Setting("bins", "keep", column=name), best=Setting("weights", name))
 
+# %% ../nbs/01_files.ipynb #d07eee3a
+@patch
+def chosen(
+    self: Reading,
+    names: Sequence[str],  # Columns of a file
+) -> list[str]:  # In the order asked for, the weights too
+    "The columns that are asked for; all must be there."
+    if self.columns is None and not self.drop and not self.text: return list(names)
+    return [names[k] for k in _chosen(names, self)]
+
+# %% ../nbs/01_files.ipynb #2e524163
+@patch
+def as_asked(
+    self: Reading,
+    cells: pd.Series,  # Cells of a column
+    name: str,  # Its name
+) -> pd.Series:
+    "The cells, as text if the column is to be text."
+    return _as_text(cells) if name in self.text else cells
+
+# %% ../nbs/01_files.ipynb #b2e578f8
+@patch
+def suspects(
+    self: Reading,
+    names: Sequence[str],  # Columns that are read
+) -> tuple[list[str], list[str]]:  # Might name the rows; might count them
+    "Columns that nobody asked for by name and whose names make them suspect."
+    free = [name for name in names if not self._wanted(name)]
+    def plain_name(name): return name.strip().casefold()
+    first = [name for name in free[:1] if name == names[0]
+             and plain_name(name) in _ROW_NAMES | _NUMBERED]
+    return first, [name for name in free if name.strip(" ._").casefold() in _COUNTS]
+
+# %% ../nbs/01_files.ipynb #abd12ce4
+@patch
+def check_suspect(
+    self: Reading,
+    frame: pd.DataFrame,  # A suspect column with what speaks for or against it
+    weighted: bool,  # Are there weights already?
+) -> tuple[bool, list[Phrase]]:  # Does its first column only name the rows? Notes on that
+    "Look at suspect columns, and refuse a column of counts that is read as a variable."
+    rest, notes = self._without_index(frame)
+    if not weighted: self._check_counts(rest)
+    return rest.shape[1] < frame.shape[1], notes
+
+# %% ../nbs/01_files.ipynb #13335e37
+@patch
+def policies(self: Reading) -> dict:  # Names and values, as `as_table` takes them
+    "What to do with missing cells, bins, unused states and identifiers."
+    return {name: getattr(self, name) for name in POLICIES} | {"bins": self._all_bins(False)}
+
 # %% ../nbs/01_files.ipynb #f07f708e
 @patch
 def _all_bins(self: Reading, array: bool):
@@ -791,6 +842,7 @@ def _all_bins(self: Reading, array: bool):
 @patch
 def _table(self: Reading, source, weights, names) -> Table:
     "One attempt to read and encode."
+    if hasattr(source, "read_by"): return source.read_by(self, weights)
     array = _is_array(source)
     if array: source, names = as_frame(source, names), None
     ready = isinstance(source, (Table, pd.DataFrame))
@@ -1177,6 +1229,7 @@ def fingerprint(
     table: Table,  # A table
 ) -> str:  # 32 hexadecimal digits
     "A hash of the table's names, states, codes and weights."
+    if hasattr(table, "fingerprint"): return table.fingerprint()
     codes = np.ascontiguousarray(table.codes, dtype=np.int64)
     parts = [repr((table.names, table.schema.states)).encode(), codes.tobytes()]
     if table.weights is not None: parts.append(table.weights.tobytes())

@@ -182,8 +182,7 @@ def _row_keys(columns, n_states, counts, names):
 # %% ../nbs/23_guide.ipynb #e565bbd2
 def _distinct(counter):
     "Rows that differ, as columns, and how often each occurs."
-    found = counter.distinct(range(counter.d))
-    return counter.columns[:, found.row], found.weight
+    return counter.seen(range(counter.d))
 
 # %% ../nbs/23_guide.ipynb #9bb4c48b
 def _halves(families, seed):

@@ -8,13 +8,13 @@ __all__ = ['PLAN', 'RISING', 'LEFT_OUT', 'LIKELIHOOD', 'SET', 'N_SET', 'BRANCH',
            'as_data', 'Terms', 'far_term', 'term', 'Use', 'picks', 'worth', 'cells_of', 'sizes_of', 'cut',
            'seen_configs', 'seen_cells', 'list_rows', 'count_cells', 'sum_terms', 'extend_small', 'renumber',
            'codes_of', 'piles_of', 'large_piles', 'walk', 'extend_large', 'cell_of_rows', 'extend_dense', 'size_of',
-           'extend', 'count_family', 'family_sums', 'Trees', 'new_trees', 'enlarged', 'rank_branches', 'candidates_of',
-           'add_node', 'ask', 'descend', 'choose', 'set_shrunk', 'choose_all', 'network_of', 'Sizes', 'new_sizes',
-           'find_size', 'need_size', 'add_size', 'use_of', 'row_of', 'score_of', 'without', 'counts_without',
-           'shrink_set', 'set_of', 'grant_next', 'grant_all', 'Places', 'holds', 'look_around', 'value_places',
-           'new_places', 'bar', 'move', 'improve', 'reach_all', 'Climb', 'find_legal', 'gain_of', 'best_move',
-           'take_move', 'distinct_rows', 'Lookup', 'find_key', 'own_weights', 'times_child', 'normalise', 'add_stratum',
-           'strata_by_bits', 'strata_by_rows', 'test_pair']
+           'extend', 'count_family', 'family_sums', 'count_extended', 'Trees', 'new_trees', 'enlarged', 'rank_branches',
+           'candidates_of', 'add_node', 'ask', 'descend', 'choose', 'set_shrunk', 'choose_all', 'network_of', 'Sizes',
+           'new_sizes', 'find_size', 'need_size', 'add_size', 'use_of', 'row_of', 'score_of', 'without',
+           'counts_without', 'shrink_set', 'set_of', 'grant_next', 'grant_all', 'Places', 'holds', 'look_around',
+           'value_places', 'new_places', 'bar', 'move', 'improve', 'reach_all', 'Climb', 'find_legal', 'gain_of',
+           'best_move', 'take_move', 'distinct_rows', 'Lookup', 'find_key', 'own_weights', 'times_child', 'normalise',
+           'add_stratum', 'strata_by_bits', 'strata_by_rows', 'test_pair']
 
 # %% ../nbs/98_kernels.ipynb #c279ec3e
 import math
@@ -539,6 +539,31 @@ def family_sums(data, terms, use, child, parents):
     sums, none = np.zeros(use.slots.shape[1:], np.int64), np.int64(0)
     sum_terms(terms, counts, none, r, counts.size // r, use.alphas[0], use.slots[0], sums)
     return sums
+
+# %% ../nbs/98_kernels.ipynb #746e87f2
+@kernel
+def count_extended(data, columns, candidates, starts, out):
+    "Counts of `columns` with one candidate each: `[candidate states * cells]` at its start in out."
+    n, words, plan = data.columns.shape[1], data.bits.shape[1], data.plan
+    n_cells = np.int64(size_of(data, columns))
+    if words > 0 and n_cells <= n / (plan[0] + n * plan[1]):
+        cells = cells_of(data, columns[0], columns[1:])
+        sizes = sizes_of(cells)
+        largest = np.argmax(sizes)
+        sizes[largest] = 0
+        rows, start = list_rows(cells, sizes, max(8., words * plan[2]))
+        for k in range(candidates.size):
+            room = out[starts[k]:starts[k + 1]]
+            count_cells(data, cells, sizes, rows, start, largest, candidates[k], room)
+        return
+    cell, _ = codes_of(data, columns, n_cells)
+    for k in range(candidates.size):
+        column, room = data.columns[candidates[k]], out[starts[k]:starts[k + 1]]
+        room[:] = 0
+        if data.weights.size:
+            for i in range(n): room[column[i] * n_cells + cell[i]] += data.weights[i]
+        else:
+            for i in range(n): room[column[i] * n_cells + cell[i]] += 1
 
 # %% ../nbs/98_kernels.ipynb #55715ea9
 SET, N_SET, BRANCH, N_BRANCH, SHRUNK, N_SHRUNK, CHILD = range(7)

@@ -24,6 +24,7 @@ from .files import fingerprint, label_texts, plain, read_json, versions, write_j
 from .graphs import is_dag, reachable, reduced
 from .guide import Agreement, agreement, explain
 from .order import Guide, Known, OrderResult, Step, as_knowledge, as_known
+from .pieces import PieceTable
 from .triples import Credibility
 
 # %% ../nbs/32_result.ipynb #e317410d
@@ -310,6 +311,7 @@ def pack_rows(
 ) -> dict:  # Packed rows, or why there are none
     "The rows of a table as text: the distinct ones, and which of them each row is."
     if limit <= 0: return {"left_out": "as asked"}
+    if isinstance(table, PieceTable): return {"left_out": "they are in pieces"}
     rows, index = _collapsed(table.codes)
     arrays = {"codes": rows.T, "index": index, "weights": table.weights, **_rest(table.partial)}
     packed, free = {}, limit

@@ -15,7 +15,9 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import gammaln
 from .base import Problem, Registry, WrongType, patch
-from .counts import Counts, CountTable, compiled, name_hashes, remember, spread
+from .counts import Counts, CountTable, as_mask, compiled, name_hashes, remember
+from .counts import spread
+from .pieces import Ask, PieceTable
 
 # %% ../nbs/07_scores.ipynb #ccf43434
 class FamilyScore:
@@ -171,7 +173,7 @@ class Families:
         self.names = _check_names(names, self.d)
         self.tolerance, self.cache_mb = 1e-10 * (1 + total), cache_mb
         self._luts, self._rows, self._scores, self._uses, self._fewer = {}, {}, {}, {}, {}
-        self._slots, self._terms, self._sizes = {}, None, None
+        self._slots, self._terms, self._sizes, self._by_set = {}, None, None, {}
         self.kind = _term_kind(self.rule) if codes.whole else None
         self._unit = 2.**-min(40, 55 - int(np.ceil(np.log2(total * np.log(total + 3)))))
 
@@ -329,6 +331,7 @@ def _family_sums(self: Families, child, parents):
     self.counts.passes += 1
     q, r = self.counts.size(parents), int(self.n_states[child])
     terms, use = self._use(q, r, (0,))
+    if self.counts.apart: return terms, use, self._sums_apart(terms, use, child, parents, 0)
     parents = np.array(parents, np.int64)
     return terms, use, compiled().family_sums(self.counts.folded(), terms, use, child, parents)
 
@@ -384,12 +387,67 @@ def _fill(self: Families, row, child, parents, candidates):
     n_states, kernels = self.n_states, compiled()
     states = tuple(np.flatnonzero(np.bincount(n_states[candidates])).tolist())
     terms, use = self._use(self.counts.size(parents), int(n_states[child]), states)
+    if self.counts.apart: return self._fill_apart(terms, use, row, child, parents, candidates)
     data, parents = self.counts.folded(), np.array(parents, np.int64)
     def act(part):
         part = np.ascontiguousarray(part)
         kernels.extend(data, terms, use, child, parents, part, row)
 
     spread(act, candidates, candidates.size * data.columns.shape[1])
+
+# %% ../nbs/07_scores.ipynb #cee5fb29
+@patch
+def ask(self: Families,
+    wishes: Iterable[tuple[int, Sequence[int], Sequence[int]]],  # Child, parents, candidates
+    ahead: Iterable[tuple] = (),  # The same for what may be needed next, if there is a round at all
+) -> None:
+    "Say which families will be scored, with each candidate as one more parent, if any."
+    if self.counts.apart: self.counts.fetch(self._asks(wishes), self._asks(ahead))
+
+# %% ../nbs/07_scores.ipynb #7598ea13
+@patch
+def _asks(self: Families, wishes):
+    "The tables that families need and whose sums are not known."
+    for child, parents, candidates in wishes:
+        base, row = tuple(sorted((child, *parents))), self.known(child, tuple(sorted(parents)))
+        mask = as_mask(base)
+        new = [int(c) for c in candidates if c not in base and (row is None or np.isnan(row[c]))]
+        new = [c for c in new if mask | 1 << c not in self._by_set]
+        if new: yield Ask(base, tuple(new))
+        elif mask not in self._by_set: yield Ask(base)
+
+# %% ../nbs/07_scores.ipynb #c8c7516d
+@patch
+def _set_sums(self: Families, terms, mask, use, m, within):
+    "Sums of the terms over the cells of a set of columns, by pseudo-count."
+    alphas, known = use.alphas[m], self._by_set.get(mask, {})
+    wanted = alphas.ravel().tolist()
+    if not all(a in known for a in wanted):
+        counts, sums = self.counts.occupied(mask, within), np.zeros(alphas.shape, np.int64)
+        compiled().sum_terms(terms, counts, 0, 1, len(counts), alphas, use.slots[m], sums)
+        known = known | dict(zip(wanted, sums.ravel().tolist()))
+        remember(self._by_set, mask, known, 2**19)
+    return known
+
+# %% ../nbs/07_scores.ipynb #344f60b3
+@patch
+def _sums_apart(self: Families, terms, use, child, parents, m, more=()):
+    "Sums of a family whose rows are in pieces; `m` are the states of the candidate `more`."
+    above = as_mask((*parents, *more))
+    whole = above | 1 << child
+    known = [self._set_sums(terms, mask, use, m, whole) for mask in (whole, above)]
+    pairs = zip(known, use.alphas[m].tolist())
+    return np.array([[sums[a] for a in alphas] for sums, alphas in pairs], np.int64)
+
+# %% ../nbs/07_scores.ipynb #323be532
+@patch
+def _fill_apart(self: Families, terms, use, row, child, parents, candidates):
+    "Write the scores of extensions into `row`, for rows in pieces."
+    self.ask([(child, parents, candidates)])
+    for c in candidates.tolist():
+        m = int(self.n_states[c])
+        sums = self._sums_apart(terms, use, child, parents, m, (c,))
+        row[c] = compiled().worth(terms, use, m, sums, len(parents) + 1)
 
 # %% ../nbs/07_scores.ipynb #e4c225be
 @patch
@@ -449,6 +507,7 @@ def families_of(
 ) -> Families:
     "The families of a table."
     about = dict(weights=table.weights, names=table.names)
+    if isinstance(table, PieceTable): return Families(table.counts, score=score, names=table.names)
     return Families(table.codes, table.n_states, score=score, **about)
 
 # %% ../nbs/07_scores.ipynb #87d5f4d3

@@ -119,17 +119,31 @@ def refresh(self: _Climb, j):
 def fill(self: _Climb):
     "Compute the gains of additions that are needed and not known yet, on several threads."
     wanted = np.flatnonzero(self.need.any(0)).tolist()
+    needs = [(int(self.columns[j]), self.columns[self.dag[:, j]].tolist(),
+              self.columns[self.need[:, j]].tolist()) for j in wanted]
+    self.families.ask(needs, self._next() if self.families.counts.eager else ())
     def act(some):
         for j in some: self._fill_column(j, self.need[:, j])
     spread(act, wanted, self.need.sum() * self.families.counts.n)
 
-
+# %% ../nbs/08_search.ipynb #996e497a
 @patch
 def _fill_column(self: _Climb, j, need):
     "Compute the gains of adding those in the mask `need` to the parents of column `j`."
     child, parents = int(self.columns[j]), tuple(self.columns[self.dag[:, j]].tolist())
     row = self.families.extend(child, parents, self.columns[need])
     self.add[need, j] = row[self.columns[need]] - self.now[j]
+
+# %% ../nbs/08_search.ipynb #77ccdef0
+@patch
+def _next(self: _Climb) -> Iterator[tuple]:
+    "Families that the best additions lead to, as far as gains are known, and their candidates."
+    for j, column in enumerate(self.columns.tolist()):
+        gains = np.where(self.dag[:, j] | np.isnan(self.add[:, j]), -np.inf, self.add[:, j])
+        best = int(np.argmax(gains))
+        if best == j or not gains[best] > self.families.tolerance: continue
+        parents = [*self.columns[self.dag[:, j]].tolist(), int(self.columns[best])]
+        yield column, parents, [c for c in self.columns.tolist() if c not in (column, *parents)]
 
 # %% ../nbs/08_search.ipynb #8c394f98
 @patch
@@ -281,7 +295,8 @@ class ParentSets:
         self.trees = compiled().new_trees(256, may, self.hashes, tolerance=families.tolerance,
                                           most=most)
         self.budget, self._emptied, self.turns = cache_mb * 2**20, False, Turns()
-        self._counted = bool(families.kind) and families.rule.by_set
+        near = not families.counts.apart
+        self._counted = near and bool(families.kind) and families.rule.by_set
 
 # %% ../nbs/08_search.ipynb #007d9678
 @patch
@@ -308,6 +323,7 @@ def _grant(self: ParentSets):
     "Grant the wishes of a kernel, on several threads."
     trees, granted, n = self.trees, {}, self.families.counts.n
     wishes = dict.fromkeys(map(tuple, trees.wishes[:trees.n_wishes[0]].tolist()))
+    self.families.ask(self._needs(trees, *wish) for wish in wishes)
     def act(some):
         for wish in some: granted[wish] = self._answer(trees, *wish)
     spread(act, list(wishes), len(wishes) * n * self.families.d)
@@ -315,23 +331,30 @@ def _grant(self: ParentSets):
         while not self._keep(*wish, *granted[wish]):
             if not self._make_room(): return
 
+# %% ../nbs/08_search.ipynb #c4db6d67
+@patch
+def _needs(self: ParentSets, trees, child, node, branch):
+    "The family that a wish is about, and its candidates; none if it is to shrink or full."
+    kernels, at = compiled(), trees.nodes[node]
+    start = 0 if branch == kernels.ROOT else at[kernels.N_SET]
+    parents = trees.members[at[kernels.SET]:at[kernels.SET] + start].tolist()
+    if branch == kernels.TO_SHRINK: return child, parents, ()
+    if branch >= 0: parents = sorted([*parents, int(trees.column[branch])])
+    may = trees.may[:, child].copy()
+    may[parents] = False
+    return child, parents, np.flatnonzero(may) if len(parents) < trees.most else ()
+
 # %% ../nbs/08_search.ipynb #a651014b
 @patch
 def _answer(self: ParentSets, trees, child, node, branch):
     "Parents, score and extensions that a wish asks for."
     kernels, f = compiled(), self.families
-    at = trees.nodes[node]
-    start = 0 if branch == kernels.ROOT else at[kernels.N_SET]
-    parents = trees.members[at[kernels.SET]:at[kernels.SET] + start].tolist()
+    _, parents, candidates = self._needs(trees, child, node, branch)
     if branch == kernels.TO_SHRINK:
         parents = shrink(f, child, tuple(parents), seed=self.seed)
         return parents, f.score(child, parents), None
-    if branch >= 0: parents = sorted([*parents, int(trees.column[branch])])
     score, row = f.score(child, parents), None
-    if len(parents) < trees.most:
-        may = trees.may[:, child].copy()
-        may[parents] = False
-        row = f.extend(child, parents, np.flatnonzero(may))
+    if len(candidates): row = f.extend(child, parents, candidates)
     return parents, score, np.full(f.d, np.nan) if row is None else row
 
 # %% ../nbs/08_search.ipynb #2c1be1cd
@@ -453,6 +476,22 @@ def without(self: Ordering,
     "The order without `v`."
     return Ordering(self.sets, [w for w in self.order if w != v])
 
+# %% ../nbs/08_search.ipynb #66bbee72
+@patch
+def _look_ahead(self: Ordering, queue):
+    "Have counted in few rounds what the columns of `queue` need to know of their places."
+    kernels, order, sets = compiled(), np.array(self.order, np.int64), self.sets
+    nodes, room = np.zeros(sets.families.d, np.int64), kernels.new_places(len(order))
+    look = lambda v: kernels.look_around(sets.trees, order, nodes, v, room)
+    with sets.turns:
+        for _ in range(len(order)):
+            sets.run(lambda trees: kernels.choose_all(trees, order, nodes))
+            wishes = {tuple(w) for v in queue for w in sets.trees.wishes[:look(v)].tolist()}
+            if not wishes or out_of_time(): return
+            sets.families.ask(sets._needs(sets.trees, *wish) for wish in sorted(wishes))
+            for v in queue:
+                if look(v): sets._grant()
+
 # %% ../nbs/08_search.ipynb #9fdbfda0
 @patch
 def improve(self: Ordering,
@@ -466,6 +505,7 @@ def improve(self: Ordering,
     queue = np.array(sorted(columns, key=lambda v: self.sets.hashes[v]), np.int64)
     order, state = np.array(self.order, np.int64), np.zeros(3, np.int64)
     (first, second), room = later or (-1, -1), kernels.new_places(len(order), self.sets.families.d)
+    if self.sets.families.counts.eager: self._look_ahead(queue)
     def act(trees):
         if out_of_time(): return 0
         return kernels.improve(trees, order, queue, target, first, second, room, state)

@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['RESULTS', 'COLUMNS', 'BASES', 'STUDIES', 'NETWORKS', 'Setting', 'as_key', 'Dataset', 'sample_dataset',
            'named_network', 'make_dataset', 'spoiled_order', 'run_setting', 'ResultFile', 'read_results', 'Study',
-           'StudyProgress', 'run_study', 'check_study', 'gains', 'register_study', 'load_studies', 'make_study']
+           'StudyProgress', 'run_study', 'check_study', 'PlanChange', 'compare_plan', 'gains', 'register_study',
+           'load_studies', 'make_study']
 
 # %% ../nbs/51_studies.ipynb #81f64de7
 import csv
@@ -771,6 +772,27 @@ def check_study(
     for key in picked: _check_block(study, settings[key], stored[key])
     return frame[keys.isin(picked)]
 
+# %% ../nbs/51_studies.ipynb #14a2b675
+class PlanChange(NamedTuple):
+    "A plan beside what is stored."
+    missing: list[tuple]  # Settings of the plan that the file has no rows of
+    foreign: list[tuple]  # Settings that the file has rows of and the plan does not have
+
+    def __bool__(self): return bool(self.missing or self.foreign)
+
+# %% ../nbs/51_studies.ipynb #837b9808
+def compare_plan(
+    study: Study,  # The plan
+    path: str | Path,  # A result file
+) -> PlanChange:  # False if there is no difference
+    "What was planned and not computed, and the other way round."
+    rows = _parse(Path(path).read_bytes(), Path(path)).rows
+    stored = list(dict.fromkeys(tuple(row[name] for name in study.key) for row in rows))
+    planned = [as_key(setting) for setting in study.settings]
+    known, found = set(planned), set(stored)
+    return PlanChange([key for key in planned if key not in found],
+                      [key for key in stored if key not in known])
+
 # %% ../nbs/51_studies.ipynb #572f0e0f
 def _flip_test(differences: np.ndarray) -> float:
     "Share of sign patterns whose sum is at least as far from 0."
@@ -974,15 +996,23 @@ def _study_in(path: str, name: str) -> Study:
     raise Problem("{path} defines {known}; name one of them, as in {path}::{first}.",
                   path=path, known=", ".join(found) or "no study", first="".join([*found][:1]))
 
+# %% ../nbs/51_studies.ipynb #fd988d21
+def _file_of(name: str) -> str:
+    "The file in the studies of a clone that defines a name, with the name; else the name."
+    folder = Path(base.__file__).parent.parent/"nbs"/"studies"
+    owners = [path for path in folder.glob("*.py")
+              if name == path.stem or name.startswith(f"{path.stem}_")]
+    return f"{max(owners, key=lambda p: len(p.stem))}::{name}" if owners else name
+
 # %% ../nbs/51_studies.ipynb #5c638792
 def make_study(
-    name: str,  # A name in `STUDIES`, or a file that defines it: "guide.py", "dag.py::dag_choice"
+    name: str,  # A name in `STUDIES` or in a clone; or a file: "guide.py", "dag.py::dag_choice"
     *,
     full: bool = False,  # All sizes and datasets; otherwise without the slowest parts
     seed: int = 100,  # Seed of the first dataset; those that follow count up
 ) -> Study:
     "One of the studies of this project, or of a file."
-    path, _, part = str(name).partition("::")
+    path, _, part = (str(name) if name in STUDIES else _file_of(str(name))).partition("::")
     study = _study_in(path, part) if path.endswith(".py") else STUDIES.find(name)
     if callable(study.settings): return replace(study, settings=study.settings(seed, full))
     if seed != 100:

@@ -17,7 +17,7 @@ import pandas as pd
 from .base import patch
 from .counts import Counts, spread
 from .graphs import check_pdag
-from .tests import chi2_exact_many
+from .tests import ask_tests, chi2_exact_many
 
 # %% ../nbs/22_triples.ipynb #3c56f645
 @dataclass(frozen=True)
@@ -93,10 +93,12 @@ def find_pairs(
     todo = [(i, k) for i, k in combinations(range(d), 2)
             if not near[i, k] and (near[i] & near[k]).any()]
     found = {}
+    def sets(pair):
+        pools = [_pool(v, pair, near, strength, rule.neighbours) for v in pair]
+        return _sets(pair, pools, dag, rule)
+    ask_tests(counts, ((*pair, sets(pair)) for pair in todo))
     def act(some):
-        for pair in some:
-            pools = [_pool(v, pair, near, strength, rule.neighbours) for v in pair]
-            found[pair] = _separate(counts, pair, _sets(pair, pools, dag, rule), rule)
+        for pair in some: found[pair] = _separate(counts, pair, sets(pair), rule)
     spread(act, todo, 20 * len(todo) * counts.n)
     return [found[pair] for pair in todo]
 
@@ -136,6 +138,7 @@ def loose_edges(
 ) -> list[tuple[int, int]]:
     "Edges whose ends are independent of each other given nothing."
     edges = np.argwhere(np.triu(skeleton | skeleton.T)).tolist()
+    ask_tests(counts, ((i, j, [()]) for i, j in edges))
     p = [chi2_exact_many(counts, i, j, [()]).p_values[0] for i, j in edges]
     return [(i, j) for (i, j), value in zip(edges, p) if value > rule.clear]
 

@@ -26,6 +26,7 @@ from .files import Reading
 from .graphs import reduced
 from .measures import MEASURES
 from .order import Bootstrap, Knowledge
+from .pieces import PieceTable, Placing
 from .result import Result
 from .triples import Credibility
 
@@ -51,7 +52,7 @@ def describe(
     name: str,  # Name of a setting in Python
 ) -> dict:  # What `option` was told: text, label, flag, choices, metavar, const
     "The words that belong to a setting, those of its name if nothing was said."
-    kinds = (Reading, Knowledge, Method, Question)
+    kinds = (Reading, Placing, Knowledge, Method, Question)
     known = {part.name: part for kind in kinds for part in fields(kind) if part.metadata}
     words = dict(text="", label="", flag="", metavar="", const=None, choices={})
     if name in known: words |= known[name].metadata | {"choices": choices_of(known[name])}
@@ -318,8 +319,7 @@ def _nothing(result: Result, facts: Mapping) -> Statement:
     "Nothing is compelled: whose order is it, then?"
     known = result.stated().any()
     alone = "What you did not state" if known else "The order"
-    details = [f"{alone} is the criterion's alone, "
-               "and nothing here says that the criterion can be believed."]
+    details = [f"{alone} is the criterion's alone."]
     who = "{who} compels" if result.given_graph() else "The data cannot tell: they compel"
     facts = {**facts, "who": "The given graph", "pairs": 0}
     text = who + " the order of none of the {total} pairs of columns."
@@ -359,8 +359,7 @@ def vote(
 
 
 _NOT_ASKED = Phrase("Not asked: that needs a guide and a complete search.")
-_NOTHING = Phrase("Nothing is compelled, so nothing says whether the criterion can be believed "
-                  "here.")
+_NOTHING = Phrase("Without a compelled arrow, nothing says whether the criterion can be believed.")
 _COUNTED = ("Left to itself, the criterion ({measure}) orders {right} of the {total} compelled "
             "arrows rightly; the 95 % interval of its share is {low:.2f} to {high:.2f}. "
             "A coin would reach 0.50.")
@@ -379,7 +378,7 @@ def believed(
     total, known = count_pairs(result.names), [said for said in [stated(result)] if said]
     if result.agreement is None or not total: return known
     open_ = total - int(result.held().sum())
-    return [*known, compelled(result), *([vote(result)] if 0 < open_ < total else [])]
+    return [*known, compelled(result), *([vote(result)] if open_ else [])]
 
 # %% ../nbs/40_words.ipynb #da46e7ce
 def doubt(
@@ -567,6 +566,11 @@ def pair_counts(
     "How often each pair of states occurs, counted with weights."
     i, j = table.names.index(first), table.names.index(second)
     a, b = (int(table.n_states[k]) for k in (i, j))
+    if isinstance(table, PieceTable):
+        found = np.zeros((a, b), np.int64)
+        states, counts = table.counts.cells((i, j))
+        found[tuple(states)] = counts
+        return found
     cells = table.codes[:, i].astype(np.int64) * b + table.codes[:, j]
     return np.bincount(cells, table.weights, minlength=a * b).reshape(a, b)
 

@@ -17,7 +17,8 @@ settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("search", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
-RACES = "test_browser", "test_diffusion", "test_interrupt", "test_studies"  # Real processes
+RACES = ("test_browser", "test_diffusion", "test_interrupt", "test_pieces",
+         "test_studies")  # Real processes
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -16,7 +16,7 @@ FLOORS = [
     ["data"], ["files"],
     ["graphs"], ["networks"],
     ["measures"], ["dirichlet"],
-    ["counts"], ["scores"], ["search"], ["regression"],
+    ["counts"], ["pieces"], ["scores"], ["search"], ["regression"],
     ["score"], ["blanket"], ["ctmc"], ["hollow"], ["diffusion"],
     ["order"], ["tests"], ["triples"], ["guide"], ["diagnosis"], ["belief"],
     ["baselines"], ["dag"],

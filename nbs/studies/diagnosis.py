@@ -82,11 +82,11 @@ ORDER_TESTS = "chi2", "cmh", "logit", "screened"
 KNOWN = "d", "degree", "edges", "max_in_degree", "d_top", "d_top_other", "deficit"
 
 
-def order_rows(setting):
+def order_rows(setting, factor=1, tests=ORDER_TESTS):
     "A random graph, a random order, and what every indicator says: in-degrees joined by spaces."
     graph, = setting
     rng = np.random.default_rng([7, graph])
-    d, degree = int(rng.integers(5, 31)), float(rng.integers(2, 5))
+    d, degree = int(rng.integers(5, 31)), factor*float(rng.integers(2, 5))
     net = random_network(d, degree=min(degree, d - 1), states=(3, 6), seed=rng)
     table = as_table(net.sample(N, seed=rng), unused="drop")
     order, other = rng.permutation(d), rng.permutation(d)
@@ -96,7 +96,7 @@ def order_rows(setting):
     row = {"d": d, "degree": int(degree), "edges": int(net.dag.sum()),
            "max_in_degree": int(net.dag.sum(0).max()), "d_top": d_top(order, net.dag),
            "d_top_other": d_top(other, net.dag), "deficit": round(lost, 3) + 0.}
-    for t in ORDER_TESTS:
+    for t in tests:
         if t == "logit" and graph >= SLOW: continue
         found = implied_dag(order, sample, test=t, alpha=ALPHA)
         row[f"degrees_{t}"] = " ".join(map(str, found.in_degrees))
@@ -104,13 +104,13 @@ def order_rows(setting):
     yield row
 
 
-def indicators(rows):
+def indicators(rows, tests=ORDER_TESTS):
     "D_top over (d choose 2), and every indicator of the rows of `diagnosis_orders`."
     numbers = rows[["graph", *KNOWN]].astype(float)
     pairs = numbers.d*(numbers.d - 1)/2
     numbers["error"], numbers["error_other"] = numbers.d_top/pairs, numbers.d_top_other/pairs
     numbers["evidence"] = numbers.deficit/(N*pairs)
-    for t, m in product(ORDER_TESTS, range(1, 7)):
+    for t, m in product(tests, range(1, 7)):
         def share(text): return np.mean([int(k) > m for k in text.split()]) if text else np.nan
         numbers[f"{t}_{m}"] = rows[f"degrees_{t}"].map(share)
     return numbers
