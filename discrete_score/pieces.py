@@ -682,7 +682,8 @@ def _fetch(self: PieceCounts, asks, ahead=()):
         more = (ask for ask in self._unanswered(ahead, wanted) if todo)
         for ask in chain(new, more):
             cells = prod([self._states[c] for c in ask.base], start=1.)
-            size += min(cells, 8. * self.n) * sum(self._states[c] for c in ask.others)
+            more = 1 if ask.seen else sum(self._states[c] for c in ask.others)
+            size += min(cells, 1. * self.n) * more
             todo.append(ask)
             if size > 2**22: todo, size = self._round(todo), 0
         if todo: self._round(todo)
