@@ -326,8 +326,11 @@ def search(
         warn_if_unproven(measure, stacklevel=3)
         return _Found(choice.result, measure, estimator, guide, known, choice.table)
     earlier = None if resume is None else resume.search
-    search = causal_order(estimator, table.names, measure, resume=earlier, max_steps=max_steps,
-                          callback=callback, **options)
+    def order():
+        return causal_order(estimator, table.names, measure, resume=earlier, max_steps=max_steps,
+                            callback=callback, **options)
+    beside = alone is not None and isinstance(guide, Belief)
+    search = side_by_side(order, lambda stop: guide.rehearsed())[0] if beside else order()
     chosen_by = choice.table if choice else None
     return _Found(search, measure, estimator, guide, known, chosen_by, alone)
 

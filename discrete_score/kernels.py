@@ -15,7 +15,7 @@ __all__ = ['PLAN', 'RISING', 'LEFT_OUT', 'LIKELIHOOD', 'SET', 'N_SET', 'BRANCH',
            'score_of', 'without', 'counts_without', 'shrink_set', 'set_of', 'grant_next', 'grant_all', 'Places',
            'holds', 'look_around', 'value_places', 'new_places', 'bar', 'move', 'improve', 'reach_all', 'Climb',
            'find_legal', 'gain_of', 'best_move', 'take_move', 'distinct_rows', 'Lookup', 'find_key', 'own_weights',
-           'times_child', 'normalise', 'add_stratum', 'strata_by_bits', 'strata_by_rows', 'test_pair']
+           'shares_of', 'times_child', 'normalise', 'add_stratum', 'strata_by_bits', 'strata_by_rows', 'test_pair']
 
 # %% ../nbs/98_kernels.ipynb #c279ec3e
 import math
@@ -986,7 +986,7 @@ def extend_known(data, terms, use, tables, child, parents, candidates, out):
     "`extend` by what tables tell and keep; False: they cannot."
     r, width, first = data.n_states[child], data.first[-1], data.first
     size = r * size_of(data, parents)
-    if tables.used[0] == 0 or parents.size > 8 or size > .125 * data.total: return False
+    if tables.used[0] == 0 or parents.size > 5 or size > .125 * data.total: return False
     if size * width > tables.counts.size / 16: return False
     columns, at, after = np.empty(parents.size + 1, np.int64), 0, 1
     for p in parents:
@@ -1385,7 +1385,7 @@ class Lookup(NamedTuple):
     strides: np.ndarray  # Mixed-radix weight of each parent
     keys: np.ndarray  # Sorted codes of the configurations; empty if each has its row
     counts: np.ndarray  # `[configurations + 1, child states]`, the last row empty
-    totals: np.ndarray  # `[configurations + 1]`
+    shares: np.ndarray  # Probabilities, and with a row left out, `[2, configurations + 1, states]`
     alpha: float  # Pseudo-count per cell
 
 # %% ../nbs/98_kernels.ipynb #ad70e817
@@ -1408,20 +1408,29 @@ def own_weights(table, columns, rows, p):
         for s in range(p.shape[1]): p[i, s] = table.counts[at, s] + table.alpha
         p[i, x] = max(table.counts[at, x] - 1, 0) + table.alpha
 
+# %% ../nbs/98_kernels.ipynb #f3a4f919
+def shares_of(
+    counts: np.ndarray,  # Rows by configuration and state
+    alpha: float,  # Pseudo-count per cell
+) -> np.ndarray:  # Of the table as it is, and with one row of the cell left out
+    "The probability of each state in each configuration."
+    totals, flat = counts.sum(1, keepdims=True), alpha * counts.shape[1]
+    return np.array([(np.maximum(counts - out, 0) + alpha) / (np.maximum(totals - out, 0) + flat)
+                     for out in (0, 1)])
+
 # %% ../nbs/98_kernels.ipynb #385f11a8
 @kernel
 def times_child(table, columns, rows, parent, p):
     "Multiply `p[row, state of parent]` by the probability of the child's state, row left out."
-    flat, step = table.alpha * table.counts.shape[1], np.int64(0)
+    step, n = np.int64(0), len(table.counts)
     for i in range(rows.size):
         key, x, y = np.int64(0), columns[parent, rows[i]], columns[table.child, rows[i]]
         for k in range(table.parents.size):
             if table.parents[k] == parent: step = table.strides[k]
             else: key += columns[table.parents[k], rows[i]] * table.strides[k]
         for s in range(p.shape[1]):
-            at, out = find_key(table.keys, key + s * step, len(table.counts)), s == x
-            cell, total = table.counts[at, y] - out, table.totals[at] - out
-            p[i, s] *= (max(cell, 0) + table.alpha) / (max(total, 0) + flat)
+            at = find_key(table.keys, key + s * step, n)
+            p[i, s] *= table.shares[np.int64(s == x), at, y]
 
 # %% ../nbs/98_kernels.ipynb #865e829c
 @kernel

@@ -120,12 +120,18 @@ def refresh(self: _Climb, j):
 def fill(self: _Climb):
     "Compute the gains of additions that are needed and not known yet, on several threads."
     wanted = np.flatnonzero(self.need.any(0)).tolist()
-    needs = [(int(self.columns[j]), self.columns[self.dag[:, j]].tolist(),
-              self.columns[self.need[:, j]].tolist()) for j in wanted]
-    self.families.ask(needs, self._next() if self.families.counts.eager else ())
+    if self.families.counts.apart: self._ask(wanted)
     def act(some):
         for j in some: self._fill_column(j, self.need[:, j])
     spread(act, wanted, self.need.sum() * self.families.counts.n)
+
+# %% ../nbs/08_search.ipynb #f2a9f762
+@patch
+def _ask(self: _Climb, wanted):
+    "Ask for all gains that the columns `wanted` need at once."
+    needs = [(int(self.columns[j]), self.columns[self.dag[:, j]].tolist(),
+              self.columns[self.need[:, j]].tolist()) for j in wanted]
+    self.families.ask(needs, self._next() if self.families.counts.eager else ())
 
 # %% ../nbs/08_search.ipynb #996e497a
 @patch
