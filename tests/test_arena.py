@@ -140,7 +140,7 @@ def test_means_by_hand(arena):
     assert found.right["a"] == 4/8 and found.recall["a"] == 4/12
     shared = arena.shared(frame, ["a", "b"])
     assert set(shared.name) == {"x"} and arena.means(shared).direction["a"] == pytest.approx(.6)
-    ends = arena.intervals(frame[frame.contestant == "a"], "direction", draws=200)
+    ends = arena.intervals(frame[frame.contestant == "a"], "direction")
     assert ends.low["a"] == pytest.approx(.6) and ends.high["a"] == pytest.approx(.9)
 
 

@@ -380,9 +380,14 @@ def means(rows):
     return found.assign(**shares)[[*QUALITY, "seconds", "megabytes"]]
 
 
-def intervals(rows, column, draws=1000, seed=0):
+def drawn_again(n, draws=1000, seed=0):
+    "How often each of `n` networks is drawn, when as many are drawn again: one row per draw."
+    picks = np.random.default_rng(seed).integers(0, n, (draws, n))
+    return np.array([np.bincount(row, minlength=n) for row in picks])
+
+
+def intervals(rows, column):
     "95 % intervals of `means` of one column: networks are drawn again, not tables."
-    rng, names = np.random.default_rng(seed), sorted(rows.name.unique())
     shares = {"right": ("right", "claims"), "recall": ("recalled", "truly")}
     if column in shares:
         above, below = (rows.pivot_table(c, "name", "contestant", aggfunc="sum")
@@ -390,9 +395,10 @@ def intervals(rows, column, draws=1000, seed=0):
     else:
         above = rows.pivot_table(column, "name", "contestant")
         below = above.notna()*1.
-    picks = [rng.choice(names, len(names)) for _ in range(draws)]
-    drawn = [above.loc[k].sum()/below.loc[k].sum() for k in picks]
-    return pd.DataFrame(drawn).quantile([.025, .975]).T.set_axis(["low", "high"], axis=1)
+    weights = drawn_again(len(above))
+    drawn = (weights @ above.fillna(0.).to_numpy())/(weights @ below.to_numpy())
+    ends = np.nanquantile(drawn, [.025, .975], axis=0)
+    return pd.DataFrame(ends.T, above.columns, ["low", "high"])
 
 
 def ahead(table, reading="ours"):
