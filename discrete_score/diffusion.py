@@ -838,12 +838,10 @@ _KEPT = 2**28  # Bytes of probabilities that are kept for another measure
 
 @patch
 def _pieces(self: DiffusionScore, rows, columns):
-    "This process's pieces of the rows: weights, codes and probabilities of each of `columns`."
+    "This process's pieces of the rows: their numbers, and probabilities of each of `columns`."
     one, n = self._trained(self._inside(columns)), len(rows.codes)
     for at in np.array_split(np.arange(n), max(1, n // 2048))[one.rank::one.size]:
-        piece = rows.take(at)
-        found = self._probabilities(piece.tokens(), columns)
-        yield piece.weights, piece.codes[:, columns].T, found
+        yield at, self._probabilities(rows.take(at).tokens(), columns)
 
 # %% ../nbs/14_diffusion.ipynb #9b2bf253
 @patch
@@ -864,14 +862,22 @@ def _influence(measure, p: np.ndarray, states: np.ndarray, step: float = 1e-4) -
 
 # %% ../nbs/14_diffusion.ipynb #0b91bfd3
 @patch
-def _means(self: DiffusionScore, rows, columns, measure):
-    "Means over rows of the measure, its square, the influence and its square, for each column."
-    sums = np.zeros((len(columns), 4))
-    for weights, states, found in self._kept_pieces(rows, columns):
-        for k, (p, seen) in enumerate(zip(found, states)):
-            v, pull = measure(p), _influence(measure, p, seen)
-            sums[k] += [part @ weights for part in (v, v**2, pull, pull**2)]
+def _means(self: DiffusionScore, rows, held, columns, measure):
+    "Means of the measure, its square, the influence, its square, and the influence where `held`."
+    sums = np.zeros((len(columns), 5))
+    for at, found in self._kept_pieces(rows, columns):
+        weights, out = rows.weights[at], held[at]
+        for k, (j, p) in enumerate(zip(columns, found)):
+            v, pull = measure(p), _influence(measure, p, rows.codes[at, j])
+            sums[k] += [part @ weights for part in (v, v**2, pull, pull**2, pull * out)]
     return self._trained(self._inside(columns)).total(sums) / rows.weights.sum()
+
+# %% ../nbs/14_diffusion.ipynb #24e9446a
+def _optimism(pull: np.ndarray, held: np.ndarray, share: float, errors: np.ndarray) -> float:
+    "How much more the held-out `share` of the rows pulls than the others, beyond chance."
+    if not 0 < share < 1: return 0.
+    gap = (held / share - (pull - held) / (1 - share)).mean()
+    return float(max(0., gap - np.sqrt((errors**2).sum() / share) / len(errors)))
 
 # %% ../nbs/14_diffusion.ipynb #3a6f22cd
 @patch
@@ -892,6 +898,14 @@ def replay(
     if (other := self._witness()) is not None: other.replay(list(columns))
     return self
 
+# %% ../nbs/14_diffusion.ipynb #d5804f4a
+@patch
+def _held(self: DiffusionScore, columns) -> np.ndarray:
+    "Which rows were held out of the training that serves `columns`."
+    held = np.zeros(len(self.rows_.codes), bool)
+    held[self._trained(self._inside(columns)).held_out] = True
+    return held
+
 # %% ../nbs/14_diffusion.ipynb #1ed95e11
 @patch
 def errors(
@@ -902,19 +916,22 @@ def errors(
     "V with its standard error, and what that consists of: sampling and the model."
     columns, measure = self._columns(columns), as_measure(measure)
     if (key := (tuple(columns), measure)) in self.asked_: return self.asked_[key]
-    rows = self.rows_.take(self.rows_.known[:, columns].all(1))
+    complete = self.rows_.known[:, columns].all(1)
+    rows, held = self.rows_.take(complete), self._held(columns)[complete]
     if not len(rows.codes):
         raise ValueError(f"no row is complete in the {len(columns)} remaining columns, and V is "
                          "taken on complete rows. Leave out the columns with most missing cells.")
-    V, square, pull, pull_square = self._means(rows, columns, measure).T
+    V, square, pull, pull_square, pull_held = self._means(rows, held, columns, measure).T
     n = rows.weights.sum() / self.rows_.weights.sum() * self.table_.total
     sampling, learning = (np.sqrt(np.maximum(spread, 0) / n)
                           for spread in (square - V**2, pull_square - pull**2))
-    other = self._witness()
-    distance = np.abs(V - other.values(columns, measure)[0]) if other else np.full(len(V), np.nan)
-    model = np.hypot(learning, np.nan_to_num(distance))
+    share, other = rows.weights[held].sum() / rows.weights.sum(), self._witness()
+    optimism = _optimism(pull, pull_held, share, learning)
+    seen = np.full(len(V), np.nan) if other is None else other.values(columns, measure)[0]
+    distance = np.abs(V - seen)
+    model = np.sqrt(learning**2 + (optimism / 2)**2 + np.nan_to_num(distance)**2)
     content = dict(value=V, standard_error=np.hypot(sampling, model), sampling=sampling,
-                   model=model, learning=learning, distance=distance)
+                   model=model, learning=learning, optimism=optimism, distance=distance)
     names = pd.Index([self.table_.names[c] for c in columns], name="column")
     self.asked_[key] = pd.DataFrame(content, index=names)
     return self.asked_[key]
