@@ -999,6 +999,7 @@ def _study_in(path: str, name: str) -> Study:
 # %% ../nbs/51_studies.ipynb #fd988d21
 def _file_of(name: str) -> str:
     "The file in the studies of a clone that defines a name, with the name; else the name."
+    if ".py" in name: return name
     folder = Path(base.__file__).parent.parent/"nbs"/"studies"
     owners = [path for path in folder.glob("*.py")
               if name == path.stem or name.startswith(f"{path.stem}_")]
