@@ -68,7 +68,8 @@ def _listen(self: Belief, table: Table, before: np.ndarray, forbidden: np.ndarra
     network = self.free_.network if counts.whole else np.zeros_like(before)
     self.triples_ = find_triples(counts, network, table.names, self.rule)
     self.arrows_ = _joined(self.triples_.arrows & ~forbidden, before)
-    self._table, self._arrows = table, [tuple(a) for a in np.argwhere(self.arrows_).tolist()]
+    self._table, self._tried = table, None
+    self._arrows = [tuple(a) for a in np.argwhere(self.arrows_).tolist()]
     return self
 
 
@@ -78,7 +79,7 @@ def _hold(self: Belief, allowed: np.ndarray) -> None:
     families = self.free_.sets.families
     start = self.free_.network & allowed
     self.ordering_ = best_ordering(families, start, allowed=allowed, patience=self.patience,
-                                   climbs=self.climbs, seed=self.seed)
+                                   climbs=self.climbs, seed=self.seed, known=self.free_.sets)
     self._now, self._known, self._allowed = self.ordering_, {}, allowed
 
 # %% ../nbs/25_belief.ipynb #b5bb1877
@@ -141,15 +142,15 @@ def redraw(
     seed: int | np.random.Generator,  # Draws
 ) -> np.ndarray:  # States, `[n, d]`
     "Rows of a network whose probabilities are the shares in a table."
-    rng, rows = np.random.default_rng(seed), np.zeros((n, counts.d), np.int64)
+    rng, columns = np.random.default_rng(seed), np.zeros((counts.d, n), np.int64)
     for j in topological_order(network) if order is None else order:
         found = counts.lookup(j, np.flatnonzero(network[:, j]).tolist())
-        own = found.counts.sum(0) / counts.total
-        cells = found.counts[found.locate(rows)] + .5 * own
-        edges = np.cumsum(cells, 1)
-        drawn = (rng.random((n, 1)) * edges[:, -1:] > edges).sum(1)
-        rows[:, j] = np.minimum(drawn, counts.n_states[j] - 1)
-    return rows
+        key, own = np.zeros(n, np.int64), found.counts.sum(0) / counts.total
+        for p, stride in zip(found.parents, found.strides): key += columns[p] * stride
+        at, edges = found.find(key), np.cumsum(found.counts + .5 * own, 1).T
+        height = rng.random(n) * edges[-1, at]
+        for edge in edges[:-1]: columns[j] += height > edge[at]
+    return columns.T
 
 # %% ../nbs/25_belief.ipynb #22978243
 @dataclass(frozen=True, eq=False)
@@ -227,6 +228,14 @@ class Testimony:
     credibility: Credibility  # Does the table behave like a graph of its columns?
     witnesses: pd.DataFrame  # One row per edge, with a confidence; nan if nothing was rehearsed
 
+# %% ../nbs/25_belief.ipynb #643cabec
+@patch
+def rehearsed(self: Belief) -> Rehearsal | None:  # None if there is nothing to try, or no time
+    "What rehearsals say, as often as the settings ask for; they are held once."
+    if self.rehearsals > 0 and self.arrows_.any() and self._tried is None and not out_of_time():
+        self._tried = self.rehearse()
+    return self._tried
+
 # %% ../nbs/25_belief.ipynb #fe1db270
 @patch
 def testify(
@@ -236,6 +245,6 @@ def testify(
     "What the witnesses say of the graph of an order."
     graph = self.graph(order)
     said, sure = self.witnesses(graph), np.full(graph.shape, np.nan)
-    if self.rehearsals > 0 and self.arrows_.any() and not out_of_time():
-        sure = claim_confidence(self.rehearse().again)
+    found = self.rehearsed()
+    if found is not None: sure = claim_confidence(found.again)
     return Testimony(self.triples_.credibility, said.assign(confidence=sure[graph]))

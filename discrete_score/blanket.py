@@ -57,15 +57,16 @@ class _Family:
     "A family table that is read at given states of its columns."
     def __init__(self, table: FamilyTable):
         self.table, self.totals = table, table.counts.sum(1)
-        self.nbytes = table.counts.nbytes + self.totals.nbytes
+        self.nbytes = 3 * table.counts.nbytes + self.totals.nbytes
 
     @cached_property
     def lookup(self):
         "The table as kernels read it."
         t, whole = self.table, lambda values: np.array(values, np.int64)
         keys = whole([] if t.keys is None else t.keys)
+        shares = compiled().shares_of(t.counts, float(t.alpha))
         return compiled().Lookup(t.child, whole(t.parents), whole(t.strides), keys, t.counts,
-                                 self.totals, float(t.alpha))
+                                 shares, float(t.alpha))
 
     def key(self, states):
         "Mixed-radix code of the parents' states."

@@ -151,15 +151,15 @@ def _free_mb() -> float | None:
 
 # %% ../nbs/33_discover.ipynb #e3bb109c
 def _piece_cost(table: PieceTable, n: int, seconds: float) -> Cost:
-    "What a search of rows in pieces needs: memory does not grow with the rows, rounds do not either."
+    "What a search of rows in pieces needs: neither memory nor rounds grow with the rows."
     d, place, states = table.d, table.counts.place, float(table.n_states.mean())
-    rounds = round((.45 if place.eager else .8) * d**2)
+    rounds = round((.6 if place.eager else 1.) * d**2)
     cells = 40 * d**2 * states**3  # Of all tables that are asked for
     held = n * d * (1 + states / 8) / 2**20
     largest = min(n, PIECE) * d * (1 + states / 8) / 2**20
     workers = place.workers
-    sent = (8 * cells + n * d) / 2**20 if workers else 0.
-    return Cost(900 + 3 * largest, seconds, n, d, rounds, sent, held / max(1, workers), workers)
+    sent = (20 * cells + n * d) / 2**20 if workers else 0.
+    return Cost(1000 + 3 * largest, seconds, n, d, rounds, sent, held / max(1, workers), workers)
 
 # %% ../nbs/33_discover.ipynb #5a1c07e9
 def expected_cost(
@@ -326,8 +326,11 @@ def search(
         warn_if_unproven(measure, stacklevel=3)
         return _Found(choice.result, measure, estimator, guide, known, choice.table)
     earlier = None if resume is None else resume.search
-    search = causal_order(estimator, table.names, measure, resume=earlier, max_steps=max_steps,
-                          callback=callback, **options)
+    def order():
+        return causal_order(estimator, table.names, measure, resume=earlier, max_steps=max_steps,
+                            callback=callback, **options)
+    beside = alone is not None and isinstance(guide, Belief)
+    search = side_by_side(order, lambda stop: guide.rehearsed())[0] if beside else order()
     chosen_by = choice.table if choice else None
     return _Found(search, measure, estimator, guide, known, chosen_by, alone)
 

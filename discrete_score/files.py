@@ -824,12 +824,6 @@ def check_suspect(
     if not weighted: self._check_counts(rest)
     return rest.shape[1] < frame.shape[1], notes
 
-# %% ../nbs/01_files.ipynb #13335e37
-@patch
-def policies(self: Reading) -> dict:  # Names and values, as `as_table` takes them
-    "What to do with missing cells, bins, unused states and identifiers."
-    return {name: getattr(self, name) for name in POLICIES} | {"bins": self._all_bins(False)}
-
 # %% ../nbs/01_files.ipynb #f07f708e
 @patch
 def _all_bins(self: Reading, array: bool):
@@ -837,6 +831,12 @@ def _all_bins(self: Reading, array: bool):
     if array and not isinstance(self.bins, Integral | Mapping): return None
     if array or not isinstance(self.bins, Mapping): return self.bins
     return {...: "auto", **self.bins}
+
+# %% ../nbs/01_files.ipynb #13335e37
+@patch
+def policies(self: Reading) -> dict:  # Names and values, as `as_table` takes them
+    "What to do with missing cells, bins, unused states and identifiers."
+    return {name: getattr(self, name) for name in POLICIES} | {"bins": self._all_bins(False)}
 
 # %% ../nbs/01_files.ipynb #1caac468
 @patch

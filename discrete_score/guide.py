@@ -182,6 +182,11 @@ def _row_keys(columns, n_states, counts, names):
 # %% ../nbs/23_guide.ipynb #e565bbd2
 def _distinct(counter):
     "Rows that differ, as columns, and how often each occurs."
+    most = min(counter.n, counter.size(range(counter.d))) * counter.d
+    if counter.apart and most > 2**28:
+        raise Problem("half-samples need all different rows in one place, and there may be too "
+                      "many of them ({n:,} rows in pieces). Take {guide}.", n=counter.n,
+                      guide=Setting("guide", "evidence"))
     return counter.seen(range(counter.d))
 
 # %% ../nbs/23_guide.ipynb #9bb4c48b

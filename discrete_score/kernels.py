@@ -10,11 +10,12 @@ __all__ = ['PLAN', 'RISING', 'LEFT_OUT', 'LIKELIHOOD', 'SET', 'N_SET', 'BRANCH',
            'codes_of', 'piles_of', 'large_piles', 'walk', 'extend_large', 'cell_of_rows', 'extend_dense', 'size_of',
            'extend', 'count_family', 'family_sums', 'count_extended', 'Trees', 'new_trees', 'enlarged', 'rank_branches',
            'candidates_of', 'add_node', 'ask', 'descend', 'choose', 'set_shrunk', 'choose_all', 'network_of', 'Sizes',
-           'new_sizes', 'find_size', 'need_size', 'add_size', 'use_of', 'row_of', 'score_of', 'without',
-           'counts_without', 'shrink_set', 'set_of', 'grant_next', 'grant_all', 'Places', 'holds', 'look_around',
-           'value_places', 'new_places', 'bar', 'move', 'improve', 'reach_all', 'Climb', 'find_legal', 'gain_of',
-           'best_move', 'take_move', 'distinct_rows', 'Lookup', 'find_key', 'own_weights', 'times_child', 'normalise',
-           'add_stratum', 'strata_by_bits', 'strata_by_rows', 'test_pair']
+           'new_sizes', 'find_size', 'need_size', 'add_size', 'Tables', 'new_tables', 'find_set', 'add_set',
+           'core_bits', 'count_core', 'fill_modes', 'count_set', 'sum_family', 'extend_known', 'use_of', 'row_of',
+           'score_of', 'without', 'counts_without', 'shrink_set', 'set_of', 'grant_next', 'grant_all', 'Places',
+           'holds', 'look_around', 'value_places', 'new_places', 'bar', 'move', 'improve', 'reach_all', 'Climb',
+           'find_legal', 'gain_of', 'best_move', 'take_move', 'distinct_rows', 'Lookup', 'find_key', 'own_weights',
+           'shares_of', 'times_child', 'normalise', 'add_stratum', 'strata_by_bits', 'strata_by_rows', 'test_pair']
 
 # %% ../nbs/98_kernels.ipynb #c279ec3e
 import math
@@ -85,6 +86,7 @@ PLAN = np.array([
     .1,  # A cell gets a list of its rows if it has fewer than this per word of a bitset
     .45,  # One family is counted by bitsets if cells times words times this is below the rows
     8.,  # It is extended by piles of rows if it would have more cells than this times the rows
+    .6,  # What margins leave of a cell is counted row by row below this per word of a bitset
 ])
 
 # %% ../nbs/98_kernels.ipynb #8345ae77
@@ -695,10 +697,12 @@ def descend(trees, child, before, passed):
     while True:
         at, found = trees.nodes[node], -1
         for b in range(at[BRANCH], at[BRANCH] + at[N_BRANCH]):
-            if before[trees.column[b]]:
+            c = trees.column[b]
+            if not trees.may[c, child]: continue
+            if before[c]:
                 found = b
                 break
-            passed[trees.column[b]] = True
+            passed[c] = True
         if found < 0: return node, READY if at[N_SHRUNK] >= 0 else TO_SHRINK
         if trees.next[found] < 0: return node, found
         node = trees.next[found]
@@ -803,6 +807,205 @@ def add_size(
     sizes.alphas[at], sizes.slots[at], sizes.charges[at] = alpha, slot, charge
     sizes.keys[at] = size
 
+# %% ../nbs/98_kernels.ipynb #dad607d0
+class Tables(NamedTuple):
+    "Counts of small sets of columns with every other column."
+    places: np.ndarray  # Numbers of sets, as a hash table; -1 where there is none
+    keys: np.ndarray  # Columns of each set, in two numbers, `[set, 2]`
+    start: np.ndarray  # Where the counts of a set begin
+    counts: np.ndarray  # For each cell of a set one for every state of every column
+    used: np.ndarray  # How many sets, and how many counts
+    modes: np.ndarray  # Most frequent state of each column
+    rows: np.ndarray  # States, `[n, d]`
+
+# %% ../nbs/98_kernels.ipynb #8b04cac1
+def new_tables(
+    data: Data,  # A table; if it has weights, no set is kept
+    *,
+    mb: float = 128.,  # Bound on the counts
+) -> Tables:
+    "Tables of the empty set only."
+    often, first, d = data.often, data.first, len(data.n_states)
+    modes = [np.argmax(often[low:high]) for low, high in zip(first[:-1], first[1:])]
+    room = min(int(mb * 2**18), 128 + int(first[-1]) * 2**18)
+    states = np.ascontiguousarray(data.columns.T)
+    tables = Tables(np.full(2**15, -1, np.int32), np.zeros((2**14, 2), np.uint64),
+                    np.zeros(2**14, np.int64), np.empty(room, np.int32), np.zeros(2, np.int64),
+                    np.array(modes, np.int64), states)
+    if data.bits.size and d < 4095: add_set(tables, np.zeros(0, np.int64), int(first[-1]))
+    tables.counts[:tables.used[1]] = often[:tables.used[1]]
+    return tables
+
+# %% ../nbs/98_kernels.ipynb #8e1a6fcd
+@kernel
+def find_set(tables, columns, skip):
+    "The number of a set without its member in place `skip`; if there is none, -1 less its gap."
+    low, high, n = np.uint64(0), np.uint64(1), 0
+    for k in range(columns.size):
+        if k == skip: continue
+        code = np.uint64(columns[k] + 1)
+        if n < 5: low = low << np.uint64(12) | code
+        else: high = high << np.uint64(12) | code
+        n += 1
+    mixed = (low ^ high * np.uint64(0xC2B2AE3D27D4EB4F)) * np.uint64(0x9E3779B97F4A7C15)
+    at = np.int64(mixed >> np.uint64(40)) % tables.places.size
+    while tables.places[at] >= 0:
+        k = np.int64(tables.places[at])
+        if tables.keys[k, 0] == low and tables.keys[k, 1] == high: return k
+        at = at + 1 if at + 1 < tables.places.size else 0
+    k = tables.used[0]
+    if k < len(tables.keys): tables.keys[k, 0], tables.keys[k, 1] = low, high
+    return -1 - at
+
+# %% ../nbs/98_kernels.ipynb #501dc641
+@kernel
+def add_set(tables, columns, room):
+    "Make room for the counts of a set that is not there: its number, -1 if that is too much."
+    k, at = tables.used[0], -1 - find_set(tables, columns, np.int64(-1))
+    free = tables.counts.size - tables.used[1]
+    if k == len(tables.keys) or 128 * room > free: return -1
+    tables.places[at], tables.start[k] = k, tables.used[1]
+    tables.used[0] += 1
+    tables.used[1] += room
+    return k
+
+# %% ../nbs/98_kernels.ipynb #9ab54475
+@kernel
+def core_bits(data, columns, margins, modes):
+    "Cells with no column that has a margin in its mode: numbers, bitsets; empty ones are left out."
+    words = data.bits.shape[1]
+    number, cells = np.zeros(1, np.int64), np.full((1, words), ~np.uint64(0))
+    for k in range(columns.size):
+        m, low, n = data.n_states[columns[k]], data.first[columns[k]], 0
+        finer = np.empty((len(cells) * m, words), np.uint64)
+        numbers = np.empty(len(cells) * m, np.int64)
+        for c in range(len(cells)):
+            for s in range(m):
+                if margins[k] >= 0 and s == modes[columns[k]]: continue
+                seen = np.uint64(0)
+                for w in range(words):
+                    finer[n, w] = cells[c, w] & data.bits[low + s, w]
+                    seen |= finer[n, w]
+                numbers[n] = number[c] * m + s
+                n += seen != 0
+        number, cells = numbers[:n], finer[:n]
+    return number, cells
+
+# %% ../nbs/98_kernels.ipynb #48a03b7e
+@kernel
+def count_core(data, tables, columns, margins, counts):
+    "Count the cells that no margin tells with every column, in `counts[cell, state]`."
+    d, first, bits, words = len(data.n_states), data.first, data.bits, data.bits.shape[1]
+    number, cells = core_bits(data, columns, margins, tables.modes)
+    sizes = sizes_of(cells)
+    rows, start = list_rows(cells, sizes, max(8., words * data.plan[5]))
+    counts[:] = 0
+    for e in range(number.size):
+        at, cell = counts[number[e]], cells[e]
+        for z in range(start[e], start[e + 1]):
+            states = tables.rows[rows[z]]
+            for c in range(d): at[first[c] + states[c]] += 1
+        if start[e + 1] > start[e]: continue
+        for c in range(d):
+            left = sizes[e]
+            for t in range(first[c], first[c + 1] - 1):
+                n = np.uint64(0)
+                for w in range(words): n += popcount(cell[w] & bits[t, w])
+                at[t] = n
+                left -= np.int64(n)
+            at[first[c + 1] - 1] = left
+
+# %% ../nbs/98_kernels.ipynb #352882a4
+@kernel
+def fill_modes(counts, margin, m, after, mode):
+    "Write the cells in which a column with `m` states is in its mode, from the margin over it."
+    for e in range(len(margin)):
+        at = (e // after * m) * after + e % after
+        cell = counts[at + mode * after]
+        for t in range(cell.size): cell[t] = margin[e, t]
+        for s in range(m):
+            if s == mode: continue
+            other = counts[at + s * after]
+            for t in range(cell.size): cell[t] -= other[t]
+
+# %% ../nbs/98_kernels.ipynb #234ab272
+@kernel
+def count_set(data, tables, columns, cells):
+    "Counts of a set with every column, `[cell, state]`, kept if there is room; none: no margin."
+    margins, known, width = np.empty(columns.size, np.int64), -1, data.first[-1]
+    for k in range(columns.size):
+        margins[k] = find_set(tables, columns, k)
+        known = max(known, margins[k])
+    if known < 0: return np.empty((0, width), np.int32)
+    at, room, after = add_set(tables, columns, width * cells), width * cells, cells
+    if at >= 0: flat = tables.counts[tables.start[at]:tables.start[at] + room]
+    else: flat = np.empty(room, np.int32)
+    counts = flat.reshape((cells, width))
+    count_core(data, tables, columns, margins, counts)
+    for k in range(columns.size):
+        m = data.n_states[columns[k]]
+        after //= m
+        if margins[k] < 0: continue
+        low = tables.start[margins[k]]
+        margin = tables.counts[low:low + room // m].reshape((cells // m, width))
+        fill_modes(counts, margin, m, after, tables.modes[columns[k]])
+    return counts
+
+# %% ../nbs/98_kernels.ipynb #6331ef8b
+@kernel
+def sum_family(terms, use, data, counts, r, after, sums):
+    "Sum the terms of `counts[cell, state]`, and of those without a column with `r` states."
+    width, length, first = counts.shape[1], terms.values.shape[1], data.first
+    flat, total = terms.values.ravel(), np.empty(width, np.int32)
+    low, alpha = np.empty((2, width), np.int64), np.empty((2, width))
+    for c in range(len(data.n_states)):
+        for k in range(2):
+            low[k, first[c]:first[c + 1]] = use.slots[data.n_states[c], k, 0] * length
+            alpha[k, first[c]:first[c + 1]] = use.alphas[data.n_states[c], k, 0]
+    for e in range(len(counts) // r):
+        at = (e // after * r) * after + e % after
+        total[:] = 0
+        for y in range(r):
+            cell = counts[at + y * after]
+            for t in range(width): total[t] += cell[t]
+        if total[:first[1]].sum() == 0: continue
+        for y in range(r + 1):
+            k = np.int64(y == r)
+            cell, of, sum = total if k else counts[at + y * after], low[k], sums[k]
+            if data.total < length:
+                for t in range(width): sum[t] += flat[np.uint64(of[t] + cell[t])]
+                continue
+            for t in range(width):
+                n = np.int64(cell[t])
+                if n < length: sum[t] += flat[np.uint64(of[t] + n)]
+                else: sum[t] += far_term(terms.kind, terms.unit, alpha[k, t], n)
+
+# %% ../nbs/98_kernels.ipynb #6027b549
+@kernel
+def extend_known(data, terms, use, tables, child, parents, candidates, out):
+    "`extend` by what tables tell and keep; False: they cannot."
+    r, width, first = data.n_states[child], data.first[-1], data.first
+    size = r * size_of(data, parents)
+    if tables.used[0] == 0 or parents.size > 5 or size > .125 * data.total: return False
+    if size * width > tables.counts.size / 16: return False
+    columns, at, after = np.empty(parents.size + 1, np.int64), 0, np.int64(1)
+    for p in parents:
+        if p < child: at += 1
+        else: after *= data.n_states[p]
+    columns[:at], columns[at], columns[at + 1:] = parents[:at], child, parents[at:]
+    n, known = np.int64(size), find_set(tables, columns, np.int64(-1))
+    if known < 0: counts = count_set(data, tables, columns, n)
+    else:
+        low = tables.start[known]
+        counts = tables.counts[low:low + n * width].reshape((n, width))
+    if len(counts) == 0: return False
+    sums, both = np.zeros((2, width), np.int64), np.empty((2, 1), np.int64)
+    sum_family(terms, use, data, counts, r, after, sums)
+    for c in candidates:
+        for k in range(2): both[k, 0] = sums[k, first[c]:first[c + 1]].sum()
+        out[c] = worth(terms, use, data.n_states[c], both, parents.size + 1)
+    return True
+
 # %% ../nbs/98_kernels.ipynb #5e1c7b0a
 @kernel
 def use_of(data, sizes, child, parents, n):
@@ -822,7 +1025,7 @@ def use_of(data, sizes, child, parents, n):
 
 # %% ../nbs/98_kernels.ipynb #5e1c7b0b
 @part
-def row_of(data, terms, sizes, child, parents, candidates, least, row):
+def row_of(data, terms, sizes, tables, child, parents, candidates, least, row):
     "Write the scores of a family with each of `candidates` into `row[d]`, if more than `least`."
     use, good = use_of(data, sizes, child, parents, sizes.states.size)
     if not good: return False
@@ -833,7 +1036,9 @@ def row_of(data, terms, sizes, child, parents, candidates, least, row):
         if terms.kind == LIKELIHOOD and -cost <= least: continue
         candidates[k] = c
         k += 1
-    if k: extend(data, terms, use, child, parents, candidates[:k], row)
+    candidates = candidates[:k]
+    if k and not extend_known(data, terms, use, tables, child, parents, candidates, row):
+        extend(data, terms, use, child, parents, candidates, row)
     return True
 
 # %% ../nbs/98_kernels.ipynb #5e1c7b0c
@@ -906,7 +1111,7 @@ def set_of(trees, node, missing):
 
 # %% ../nbs/98_kernels.ipynb #5e1c7b12
 @part
-def grant_next(data, terms, sizes, trees, child, node, missing, row):
+def grant_next(data, terms, sizes, tables, trees, child, node, missing, row):
     "Do what a walk lacks: 1, or 0 if there is no room, or -1 if a size is wanted."
     parents = set_of(trees, node, missing)
     if missing == TO_SHRINK:
@@ -919,13 +1124,13 @@ def grant_next(data, terms, sizes, trees, child, node, missing, row):
         score, good = score_of(data, terms, sizes, child, parents, counts)
     if good and parents.size < trees.most:
         candidates = candidates_of(trees, child, parents)
-        good = row_of(data, terms, sizes, child, parents, candidates, score, row)
+        good = row_of(data, terms, sizes, tables, child, parents, candidates, score, row)
     if not good: return -1
     return 1 if add_node(trees, child, parents, missing, score, row) >= 0 else 0
 
 # %% ../nbs/98_kernels.ipynb #5e1c7b13
 @kernel
-def grant_all(data, terms, sizes, trees, most):
+def grant_all(data, terms, sizes, tables, trees, most):
     "Let walks that left a wish go on, for at most so many nodes: 1, or why not, see `grant_next`."
     d = len(trees.may)
     row, passed = np.full(d, np.nan), np.zeros(d, np.bool_)
@@ -935,7 +1140,8 @@ def grant_all(data, terms, sizes, trees, most):
             node, missing = descend(trees, trees.wishes[k, 0], trees.masks[k], passed)
             if missing == READY: break
             if most == 0: return 1
-            done = grant_next(data, terms, sizes, trees, trees.wishes[k, 0], node, missing, row)
+            child = trees.wishes[k, 0]
+            done = grant_next(data, terms, sizes, tables, trees, child, node, missing, row)
             if done < 1: return done
             most -= 1
     return 1
@@ -1179,7 +1385,7 @@ class Lookup(NamedTuple):
     strides: np.ndarray  # Mixed-radix weight of each parent
     keys: np.ndarray  # Sorted codes of the configurations; empty if each has its row
     counts: np.ndarray  # `[configurations + 1, child states]`, the last row empty
-    totals: np.ndarray  # `[configurations + 1]`
+    shares: np.ndarray  # Probabilities, and with a row left out, `[2, configurations + 1, states]`
     alpha: float  # Pseudo-count per cell
 
 # %% ../nbs/98_kernels.ipynb #ad70e817
@@ -1202,20 +1408,29 @@ def own_weights(table, columns, rows, p):
         for s in range(p.shape[1]): p[i, s] = table.counts[at, s] + table.alpha
         p[i, x] = max(table.counts[at, x] - 1, 0) + table.alpha
 
+# %% ../nbs/98_kernels.ipynb #f3a4f919
+def shares_of(
+    counts: np.ndarray,  # Rows by configuration and state
+    alpha: float,  # Pseudo-count per cell
+) -> np.ndarray:  # Of the table as it is, and with one row of the cell left out
+    "The probability of each state in each configuration."
+    totals, flat = counts.sum(1, keepdims=True), alpha * counts.shape[1]
+    return np.array([(np.maximum(counts - out, 0) + alpha) / (np.maximum(totals - out, 0) + flat)
+                     for out in (0, 1)])
+
 # %% ../nbs/98_kernels.ipynb #385f11a8
 @kernel
 def times_child(table, columns, rows, parent, p):
     "Multiply `p[row, state of parent]` by the probability of the child's state, row left out."
-    flat, step = table.alpha * table.counts.shape[1], np.int64(0)
+    step, n = np.int64(0), len(table.counts)
     for i in range(rows.size):
         key, x, y = np.int64(0), columns[parent, rows[i]], columns[table.child, rows[i]]
         for k in range(table.parents.size):
             if table.parents[k] == parent: step = table.strides[k]
             else: key += columns[table.parents[k], rows[i]] * table.strides[k]
         for s in range(p.shape[1]):
-            at, out = find_key(table.keys, key + s * step, len(table.counts)), s == x
-            cell, total = table.counts[at, y] - out, table.totals[at] - out
-            p[i, s] *= (max(cell, 0) + table.alpha) / (max(total, 0) + flat)
+            at = find_key(table.keys, key + s * step, n)
+            p[i, s] *= table.shares[np.int64(s == x), at, y]
 
 # %% ../nbs/98_kernels.ipynb #865e829c
 @kernel

@@ -490,10 +490,13 @@ class OnCluster:
 
     def __init__(self,
         client: Any,  # A client of `distributed`, or the address of a scheduler
+        folder: str | os.PathLike | None = None,  # Where the driver keeps counts; nowhere if None
         *,
         retries: int = 8,  # How often an act that fails is tried again
     ):
-        self.client, self.retries, self.kept, self.sent = _client(client), retries, False, 0
+        self.client, self.retries, self.sent = _client(client), retries, 0
+        self.folder, self.kept = folder, folder is not None
+        if self.kept: os.makedirs(folder, exist_ok=True)
 
     @property
     def workers(self) -> int: return len(self.client.scheduler_info(n_workers=-1)["workers"])
@@ -679,7 +682,8 @@ def _fetch(self: PieceCounts, asks, ahead=()):
         more = (ask for ask in self._unanswered(ahead, wanted) if todo)
         for ask in chain(new, more):
             cells = prod([self._states[c] for c in ask.base], start=1.)
-            size += min(cells, 8. * self.n) * sum(self._states[c] for c in ask.others)
+            more = 1 if ask.seen else sum(self._states[c] for c in ask.others)
+            size += min(cells, 1. * self.n) * more
             todo.append(ask)
             if size > 2**22: todo, size = self._round(todo), 0
         if todo: self._round(todo)
@@ -1019,6 +1023,7 @@ class Pieces:
             meta[b"pandas"] = json.dumps(about).encode()
         schema = pa.schema([self.schema.field(name)], metadata=meta)
         kind = self.schema.field(name).type
+        arrays = [a.cast(kind) if a.type == pa.null() else a for a in arrays]
         if null: arrays = [*arrays, pa.nulls(1, kind)]
         found = pa.table([pa.chunked_array(arrays, type=kind)], schema=schema).to_pandas()[name]
         return found.iloc[:len(found) - null].reset_index(drop=True)
@@ -1181,7 +1186,7 @@ def as_source(
     "A source in pieces, if that is what was given."
     if isinstance(source, Pieces): return source
     if hasattr(source, "to_delayed") and hasattr(source, "npartitions"):
-        return _dask_pieces(source, cluster)
+        return _dask_pieces(source, cluster, folder)
     paths = _paths(source)
     forced = pieces or cluster is not None or folder is not None
     if paths is None and forced:
@@ -1190,7 +1195,7 @@ def as_source(
     if pieces is False and paths and len(paths) == 1: return paths[0]
     if paths is None or len(paths) == 1 and not forced and not _is_large(source, paths[0]):
         return source
-    place = OnDisk(folder) if cluster is None else OnCluster(cluster)
+    place = OnDisk(folder) if cluster is None else OnCluster(cluster, folder)
     return Pieces(*parquet_parts(paths), place)
 
 # %% ../nbs/97_pieces.ipynb #fc9b41d9
@@ -1223,8 +1228,8 @@ def _is_large(source, path):
     schema, rows = _open_parquet(path)
     return 8. * len(schema.names) * sum(rows) > LARGE
 
-# %% ../nbs/97_pieces.ipynb #0144211f
-def _dask_pieces(frame, cluster):
+# %% ../nbs/97_pieces.ipynb #88c1f1dd
+def _dask_pieces(frame, cluster, folder):
     "The partitions of a Dask dataframe as parts."
     from distributed import get_client
     try: client = _client(cluster) if cluster is not None else get_client()
@@ -1232,13 +1237,18 @@ def _dask_pieces(frame, cluster):
         raise Problem("a Dask dataframe needs a cluster: make a client first, for example "
                       "`distributed.Client()`, or pass {cluster}.",
                       cluster=Setting("cluster")) from None
-    place = OnCluster(client)
-    delayed = frame.to_delayed()
-    parts = [place._submit(FramePart, future, f"partition {k}")
-             for k, future in enumerate(client.compute(delayed))]
-    schema = place.ask(_schema_of, parts)
-    for k, one in enumerate(schema): _check_schema(f"partition {k}", schema[0], one, "partition 0")
-    return Pieces(parts, schema[0], place)
+    place = OnCluster(client, folder)
+    futures = client.compute(frame.to_delayed())
+    parts = [client.submit(FramePart, future, f"partition {k}", pure=False)
+             for k, future in enumerate(futures)]
+    found = place.ask(_schema_of, parts)
+    kinds = {c.name: c for schema in reversed(found) for c in schema if c.type != pa.null()}
+    first = pa.schema([kinds.get(c.name, c) for c in found[0]], metadata=found[0].metadata)
+    full = [pa.schema([kinds.get(c.name, c) if c.type == pa.null() else c for c in schema])
+            for schema in found]
+    gather(partial(_check_schema, f"partition {k}", first, one, "the others")
+           for k, one in enumerate(full))
+    return Pieces(parts, first, place)
 
 # %% ../nbs/97_pieces.ipynb #b44f8f2d
 def _schema_of(part): return pa.Schema.from_pandas(part.frame, preserve_index=False)

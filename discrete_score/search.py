@@ -8,6 +8,7 @@ __all__ = ['shrink', 'best_parents', 'SearchResult', 'climb', 'order_network', '
 
 # %% ../nbs/08_search.ipynb #dc4019b6
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -119,12 +120,18 @@ def refresh(self: _Climb, j):
 def fill(self: _Climb):
     "Compute the gains of additions that are needed and not known yet, on several threads."
     wanted = np.flatnonzero(self.need.any(0)).tolist()
-    needs = [(int(self.columns[j]), self.columns[self.dag[:, j]].tolist(),
-              self.columns[self.need[:, j]].tolist()) for j in wanted]
-    self.families.ask(needs, self._next() if self.families.counts.eager else ())
+    if self.families.counts.apart: self._ask(wanted)
     def act(some):
         for j in some: self._fill_column(j, self.need[:, j])
     spread(act, wanted, self.need.sum() * self.families.counts.n)
+
+# %% ../nbs/08_search.ipynb #f2a9f762
+@patch
+def _ask(self: _Climb, wanted):
+    "Ask for all gains that the columns `wanted` need at once."
+    needs = [(int(self.columns[j]), self.columns[self.dag[:, j]].tolist(),
+              self.columns[self.need[:, j]].tolist()) for j in wanted]
+    self.families.ask(needs, self._next() if self.families.counts.eager else ())
 
 # %% ../nbs/08_search.ipynb #996e497a
 @patch
@@ -295,8 +302,22 @@ class ParentSets:
         self.trees = compiled().new_trees(256, may, self.hashes, tolerance=families.tolerance,
                                           most=most)
         self.budget, self._emptied, self.turns = cache_mb * 2**20, False, Turns()
-        near = not families.counts.apart
+        self.tables, near = None, not families.counts.apart
         self._counted = near and bool(families.kind) and families.rule.by_set
+
+# %% ../nbs/08_search.ipynb #c90a50ea
+@patch
+def within(self: ParentSets,
+    allowed: np.ndarray,  # Mask of edges that may be there
+) -> ParentSets:  # It knows what this one knows
+    "The same where fewer edges are allowed."
+    fewer = copy(self)
+    may = self.trees.may & _check_mask(allowed, self.families.d, "allowed")
+    arrays = {name: part.copy() for name, part in self.trees._asdict().items()
+              if isinstance(part, np.ndarray)}
+    fewer.trees = self.trees._replace(**arrays | {"may": may})
+    fewer.free, fewer.turns, fewer.tables = False, Turns(), None
+    return fewer
 
 # %% ../nbs/08_search.ipynb #007d9678
 @patch
@@ -383,9 +404,20 @@ def _grant_counted(self: ParentSets):
     "Grant the wishes of a kernel by another one, for scores by sets; not too many at a time."
     kernels, f = compiled(), self.families
     data, most = f.counts.folded(), 1 + int(2**28 / (f.counts.n * f.d))
+    if self.tables is None: self.tables = kernels.new_tables(data)
     while True:
-        done = kernels.grant_all(data, *f.sizes(), self.trees, most)
+        done = kernels.grant_all(data, *f.sizes(), self.tables, self.trees, most)
         if done == 1 or done == 0 and not self._make_room(): return
+
+# %% ../nbs/08_search.ipynb #ed4b211b
+@patch
+def forget_counts(self: ParentSets) -> None:
+    "Let the counts of sets go; what they were worth is kept."
+    with self.turns:
+        if self.tables is None: return
+        none = np.zeros(0, np.int32)
+        self.tables = self.tables._replace(counts=none, rows=self.tables.rows[:0].copy())
+        self.tables.used[:] = 0
 
 # %% ../nbs/08_search.ipynb #b8e81e4a
 @patch
@@ -592,11 +624,13 @@ def best_ordering(
     patience: int = 3,  # Stop after so many draws in a row without gain
     climbs: int = 1,  # Climb so often from the empty network, with other ties each time
     seed: int = 0,  # Settles ties and draws, together with the names
+    known: ParentSets | None = None,  # Of such a search where more edges were allowed
 ) -> Ordering:
     "The best order found by moves, from random members of the class and by turning arrows."
     columns = sorted(range(families.d) if columns is None else map(int, columns))
     options = dict(columns=columns, allowed=allowed, max_parents=max_parents)
-    sets, found = ParentSets(families, **options, seed=seed), {}
+    found, sets = {}, ParentSets(families, **options, seed=seed)
+    if known is not None: sets = known.within(sets.trees.may)
     by_name = np.array(sorted(columns, key=lambda v: sets.hashes[v]))
     begin = [(None, seed + 1000 * k) for k in range(climbs)]
     for one, ties in begin if start is None else [(start, seed), *begin]:
@@ -605,7 +639,9 @@ def best_ordering(
         if first.tobytes() not in found: found[first.tobytes()] = Ordering(sets, order).improve()
     best = sorted(found.values(), key=lambda ordering: -ordering.value)[:3]
     best = [ordering.wander(patience=patience, seed=seed) for ordering in best]
-    return max(best, key=lambda ordering: ordering.value).settle()
+    best = max(best, key=lambda ordering: ordering.value).settle()
+    sets.forget_counts()
+    return best
 
 # %% ../nbs/08_search.ipynb #7f3c1c01
 def best_network(

@@ -84,6 +84,27 @@ def test_a_dask_dataframe_is_fitted_like_its_frame(threads):
     assert found(model, parts) == found(model, frame)
 
 
+def test_partitions_without_rows_or_without_a_cell_are_no_obstacle(threads):
+    dask = pytest.importorskip("dask.dataframe")
+    frame = survey(4).drop(columns="times").astype({"c0": object})
+    frame.loc[:99, "c0"] = None
+    parts = dask.from_pandas(frame, npartitions=3)
+    model, rows = ds.DiscreteScore(missing="state"), frame[frame.c3]
+    assert found(model, parts) == found(model, frame)
+    assert found(model, parts[parts.c3].drop(columns="c3")) == found(model, rows.drop(columns="c3"))
+
+
+def test_a_driver_on_a_cluster_keeps_counts_too(tmp_path, threads):
+    pattern = write(survey(5), tmp_path)
+    kept = dict(cluster=threads, folder=tmp_path / "kept")
+    reading = Reading(missing="state", weights="times")
+    first = reading.table(as_source(pattern, **kept))
+    one = found(ds.DiscreteScore(), first)
+    third = reading.table(as_source(pattern, **kept))
+    assert found(ds.DiscreteScore(), third) == one
+    assert third.counts.rounds == 0 < first.counts.rounds
+
+
 def test_a_table_of_many_equal_rows_is_folded_and_counted_alike(tmp_path, threads):
     frame = ds.load_network("earthquake").sample(12_000, seed=0).astype(str)
     pattern = write(frame, tmp_path, cuts=(5000,), rows=5000)
