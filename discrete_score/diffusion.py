@@ -916,19 +916,20 @@ def errors(
     "V with its standard error, and what that consists of: sampling and the model."
     columns, measure = self._columns(columns), as_measure(measure)
     if (key := (tuple(columns), measure)) in self.asked_: return self.asked_[key]
-    rows = self.rows_.take(self.rows_.known[:, columns].all(1))
+    complete = self.rows_.known[:, columns].all(1)
+    rows, held = self.rows_.take(complete), self._held(columns)[complete]
     if not len(rows.codes):
         raise ValueError(f"no row is complete in the {len(columns)} remaining columns, and V is "
                          "taken on complete rows. Leave out the columns with most missing cells.")
-    held = self._held(columns)[self.rows_.known[:, columns].all(1)]
     V, square, pull, pull_square, pull_held = self._means(rows, held, columns, measure).T
     n = rows.weights.sum() / self.rows_.weights.sum() * self.table_.total
     sampling, learning = (np.sqrt(np.maximum(spread, 0) / n)
                           for spread in (square - V**2, pull_square - pull**2))
     share, other = rows.weights[held].sum() / rows.weights.sum(), self._witness()
     optimism = _optimism(pull, pull_held, share, learning)
-    distance = np.abs(V - other.values(columns, measure)[0]) if other else np.full(len(V), np.nan)
-    model = np.sqrt(learning**2 + optimism**2 + np.nan_to_num(distance)**2)
+    seen = np.full(len(V), np.nan) if other is None else other.values(columns, measure)[0]
+    distance = np.abs(V - seen)
+    model = np.sqrt(learning**2 + (optimism / 2)**2 + np.nan_to_num(distance)**2)
     content = dict(value=V, standard_error=np.hypot(sampling, model), sampling=sampling,
                    model=model, learning=learning, optimism=optimism, distance=distance)
     names = pd.Index([self.table_.names[c] for c in columns], name="column")

@@ -861,7 +861,7 @@ def find_set(tables, columns, skip):
 @kernel
 def add_set(tables, columns, room):
     "Make room for the counts of a set that is not there: its number, -1 if that is too much."
-    k, at = tables.used[0], -1 - find_set(tables, columns, -1)
+    k, at = tables.used[0], -1 - find_set(tables, columns, np.int64(-1))
     free = tables.counts.size - tables.used[1]
     if k == len(tables.keys) or 128 * room > free: return -1
     tables.places[at], tables.start[k] = k, tables.used[1]
@@ -988,12 +988,12 @@ def extend_known(data, terms, use, tables, child, parents, candidates, out):
     size = r * size_of(data, parents)
     if tables.used[0] == 0 or parents.size > 5 or size > .125 * data.total: return False
     if size * width > tables.counts.size / 16: return False
-    columns, at, after = np.empty(parents.size + 1, np.int64), 0, 1
+    columns, at, after = np.empty(parents.size + 1, np.int64), 0, np.int64(1)
     for p in parents:
         if p < child: at += 1
         else: after *= data.n_states[p]
     columns[:at], columns[at], columns[at + 1:] = parents[:at], child, parents[at:]
-    n, known = np.int64(size), find_set(tables, columns, -1)
+    n, known = np.int64(size), find_set(tables, columns, np.int64(-1))
     if known < 0: counts = count_set(data, tables, columns, n)
     else:
         low = tables.start[known]

@@ -186,8 +186,8 @@ def test_errors_of_v_have_two_parts_and_the_margin_uses_both(csv):
     brief = DiffusionScore(settings=Settings(epochs=1), device="cpu").fit(table)
     found = brief.errors(range(4), "kl_uniform")
     assert np.allclose(found.standard_error, np.hypot(found.sampling, found.model))
-    parts = found[["learning", "optimism", "distance"]]
-    assert np.allclose(found.model, np.sqrt((parts**2).sum(axis=1)))
+    parts = found.learning, found.optimism / 2, found.distance
+    assert np.allclose(found.model, np.linalg.norm(parts, axis=0))
     step = ds.causal_order(brief, table.names, "kl_uniform", max_steps=1).steps[0]
     lead = found.value.max() - found.value.nlargest(2).iloc[1]
     assert step.margin < 4 < lead / found.sampling.max()

@@ -70,8 +70,8 @@ QUICK = ("ours", "paper", "score+ges", "score+pc", "ghc", "tabu", "miic", "pc", 
          "coin", "marginal", "empty", "true-class")
 MEDIUM = "pgmpy-hc",
 SLOW = "score+gam", "cl-ges", "cl-boss", "cl-grasp", "pgmpy-ges", "pgmpy-pc"
-SMALL = ("earthquake", "cancer", "survey", "asia", "sachs", "ER20 degree 2", "child",
-         "near-deterministic", "noisy-or")
+SMALL = "earthquake", "cancer", "survey", "asia", "sachs", "ER20 degree 2"
+SIZED = "earthquake", "asia", "sachs", "child"
 GRAPHS = *belief.DRAWN, "SF40 degree 2", "ER60 degree 2", "SF60 degree 4"
 MISSING = "child missing", "alarm missing", "ER20 degree 2 missing"
 LARGE = "earthquake", "asia", "sachs", "child", "alarm"
@@ -88,11 +88,12 @@ def tables(full):
     spoiled = [("hidden", "design", "hidden causes"), ("binned", "design", "binned"),
                *product(["missing"], ["blind"], MISSING)]
     found = [(*t, 10_000, s) for s in seeds for t in networks + drawn + redrawn + spoiled]
-    found += [(*t, 1000, s) for s in seeds for t in networks + drawn + spoiled]
+    some = [t for t in networks if t[2] in SIZED]
+    found += [(*t, 1000, s) for s in seeds for t in (networks + drawn + spoiled if full else some)]
     found += [("real", "design", name, 0, 0) for name in real.PANEL]
     found += [("real", "blind", name, 0, 0) for name in real.BLIND]
     large = [t for t in networks if t[2] in LARGE] + drawn[:1]
-    found += [(*t, 100_000, s) for s in seeds for t in large]
+    found += [(*t, 100_000, s) for s in seeds for t in (large if full else some)]
     if full: found += [(*t, 10_000, s) for s in (3, 4) for t in drawn + spoiled]
     return found
 
@@ -102,21 +103,20 @@ def takes_part(method, table, full):
     kind, _, name, n, seed = table
     if method == "true-class": return kind not in ("real", "hidden")
     if method in QUICK: return True
-    if kind == "real" or n > 10_000: return method in MEDIUM
-    if method in MEDIUM: return seed == 0
-    if full: return seed == 0 and (n == 10_000 or name in SMALL)
-    return seed == 0 and n == 10_000 and name in SMALL
+    if seed or kind == "real" or n == 100_000: return method in MEDIUM and kind == "real"
+    if full: return method in MEDIUM or n == 10_000 or name in SMALL
+    if method in MEDIUM: return n == 10_000 and kind in ("network", "drawn", "redrawn")
+    return n == 10_000 and name in SMALL
 
 
 def settings(seed, full):
-    "Tables and methods: first seeds first, slow methods after the quick ones."
+    "Tables and methods: first seeds first, slow methods on wide tables last."
     found = [(*t, m) for t in tables(full) for m in QUICK + MEDIUM + SLOW
              if takes_part(m, t, full)]
     def turn(setting):
         _, _, name, n, seed, method = setting
-        if seed or method in SLOW and (name not in SMALL or n < 10_000): return 6
-        if method in SLOW: return 1 + 3*(name not in SMALL[:6])
-        return 5 if n == 100_000 else 3 if method in MEDIUM else 2 if n == 1000 else 0
+        if method in SLOW: return 0 if name in SMALL and n == 10_000 else 4
+        return 3 if seed else 2 if method in MEDIUM or n != 10_000 else 1
     return sorted(found, key=turn)
 
 
@@ -314,8 +314,9 @@ ARENA = Study(
 
 
 def vote_settings(seed, full):
-    "The tables whose graph is known."
-    return [t for t in tables(full) if t[0] not in ("real", "hidden")]
+    "The tables whose graph is known, of all sizes."
+    known = [t for t in tables(True) if t[0] not in ("real", "hidden")]
+    return known if full else [t for t in known if t[4] == 0]
 
 
 def vote_rows(setting):
@@ -379,9 +380,14 @@ def means(rows):
     return found.assign(**shares)[[*QUALITY, "seconds", "megabytes"]]
 
 
-def intervals(rows, column, draws=1000, seed=0):
+def drawn_again(n, draws=1000, seed=0):
+    "How often each of `n` networks is drawn, when as many are drawn again: one row per draw."
+    picks = np.random.default_rng(seed).integers(0, n, (draws, n))
+    return np.array([np.bincount(row, minlength=n) for row in picks])
+
+
+def intervals(rows, column):
     "95 % intervals of `means` of one column: networks are drawn again, not tables."
-    rng, names = np.random.default_rng(seed), sorted(rows.name.unique())
     shares = {"right": ("right", "claims"), "recall": ("recalled", "truly")}
     if column in shares:
         above, below = (rows.pivot_table(c, "name", "contestant", aggfunc="sum")
@@ -389,9 +395,10 @@ def intervals(rows, column, draws=1000, seed=0):
     else:
         above = rows.pivot_table(column, "name", "contestant")
         below = above.notna()*1.
-    picks = [rng.choice(names, len(names)) for _ in range(draws)]
-    drawn = [above.loc[k].sum()/below.loc[k].sum() for k in picks]
-    return pd.DataFrame(drawn).quantile([.025, .975]).T.set_axis(["low", "high"], axis=1)
+    weights = drawn_again(len(above))
+    drawn = (weights @ above.fillna(0.).to_numpy())/(weights @ below.to_numpy())
+    ends = np.nanquantile(drawn, [.025, .975], axis=0)
+    return pd.DataFrame(ends.T, above.columns, ["low", "high"])
 
 
 def ahead(table, reading="ours"):

@@ -9,7 +9,8 @@
     pc                  PC with G-tests at .01 (causal-learn)
 
 A method sees the columns in an order that the truth did not choose, and has at most `LIMIT` seconds
-of processor time. Nothing here is a study: `arena.py` and `belief_peers.py` are.
+of processor time (this needs Linux or macOS). Nothing here is a study: `arena.py` and
+`belief_peers.py` are.
 """
 import io
 import logging
@@ -17,6 +18,7 @@ import os
 import pickle
 import random
 import resource
+import signal
 import sys
 import time
 import warnings
@@ -158,8 +160,9 @@ def apart(run, limit=LIMIT):
     _, status, used = os.wait4(child, 0)
     if sent and not os.WIFSIGNALED(status): return Ran(*pickle.loads(sent))
     spent = used.ru_utime + used.ru_stime
-    late = spent >= limit - 1
-    why = f"not done after {limit} s" if late else f"ended by signal {os.WTERMSIG(status)}"
+    ended = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+    late = ended == signal.SIGXCPU or spent >= limit
+    why = f"not done after {limit} s" if late else f"ended by signal {ended}"
     return Ran(failure=why, seconds=spent)
 
 
