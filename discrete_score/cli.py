@@ -344,6 +344,7 @@ def _order(args) -> int:
     _check_targets(args)
     reading, resume = _reading(args), None
     table, model = reading.table(_source(args, reading)), _model(args, _estimator(args))
+    if args.bootstrap: ds.pieces.refuse_pieces(table, "--bootstrap")
     if args.resume: resume = ds.load_order(args.resume)
     kept, progress = _Kept(args, model, table, resume), _Progress(table.d)
     _announce(model, table)

@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['PIECE', 'DENSE', 'LARGE', 'ParquetPart', 'FramePart', 'parquet_parts', 'PartTally', 'tally_part', 'part_codes',
            'make_piece', 'read_piece', 'Ask', 'answer', 'merge_answers', 'Shelf', 'put_on_shelf', 'OnDisk', 'OnCluster',
-           'Elsewhere', 'Ledger', 'PieceCounts', 'Crowd', 'PieceTable', 'Pieces', 'Placing', 'as_source']
+           'Elsewhere', 'Ledger', 'PieceCounts', 'Crowd', 'PieceTable', 'refuse_pieces', 'Pieces', 'Placing',
+           'as_source']
 
 # %% ../nbs/97_pieces.ipynb #5be317e4
 import glob
@@ -1001,6 +1002,16 @@ class PieceTable(Table):
         return tuple(self.counts.table((j,)) / self.total for j in range(self.d))
 
     def __repr__(self): return super().__repr__().replace("Table(", "PieceTable(", 1)
+
+# %% ../nbs/97_pieces.ipynb #f99a1352
+def refuse_pieces(
+    table: Table,  # A table
+    what: str,  # What needs its rows
+) -> None:
+    "Refuse what draws rows from a table in pieces, before it starts."
+    if not isinstance(table, PieceTable): return
+    raise Problem("{what} draws rows, and the rows of this table are in pieces. Read a part of "
+                  "them as a table ({nrows}).", what=what, nrows=Setting("nrows"))
 
 # %% ../nbs/97_pieces.ipynb #1c3da9fa
 @dataclass(eq=False)

@@ -265,6 +265,8 @@ def test_the_command_line_reads_in_pieces(tmp_path):
     assert first == second
     code, _, said = in_shell("order", tmp_path / "table.csv", "--pieces")
     assert code != 0 and "Parquet" in said
+    code, out, said = in_shell("order", tmp_path / "table.parquet", "--pieces", "--bootstrap", "2")
+    assert code != 0 and not out and "--nrows" in said
 
 
 def test_a_killed_worker_changes_nothing(tmp_path):

@@ -102,16 +102,21 @@ def rows(setting):
         environment = dict(os.environ, PIECES_FOLDER=str(Path(folder) / "kept"))
         if not place.startswith("driver"): del environment["PIECES_FOLDER"]
         seed = int(place.split()[-1]) if place.startswith("driver") else 0
-        moments = np.random.default_rng(seed).uniform(3, 12, 2) if seed else []
-        for moment in [*moments, None]:
+        moments = np.random.default_rng(seed).uniform(2e4, 4e5, 2) if seed else []
+        for moment in [*moments, np.inf]:
             starts += 1
-            process = subprocess.Popen(call, stdout=subprocess.PIPE, text=True, env=environment)
-            try: said, _ = process.communicate(timeout=moment)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.communicate()
-            else: break
+            said = run_until(call, environment, Path(folder) / "kept" / "counts", moment)
         yield json.loads(said.splitlines()[-1]) | {"starts": starts}
+
+
+def run_until(call, environment, path, size):
+    "Run a program; kill it when it has written so many more bytes to a file."
+    def now(): return path.stat().st_size if path.exists() else 0
+    process = subprocess.Popen(call, stdout=subprocess.PIPE, text=True, env=environment)
+    before = now()
+    while process.poll() is None and now() < before + size: time.sleep(.01)
+    if process.poll() is None: process.kill()
+    return process.communicate()[0]
 
 
 PIECES = Study(
