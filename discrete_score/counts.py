@@ -276,6 +276,9 @@ def _pool(n):
     return ThreadPoolExecutor(n, "discrete_score", initializer=start)
 
 
+if hasattr(os, "register_at_fork"): os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
 def spread(
     act: Callable[[Any], Any],  # What to do with some of the items
     items: Sequence,  # Work to share out

@@ -32,7 +32,7 @@ import pandas as pd
 
 from discrete_score import __version__
 from discrete_score.baselines import learn, without_cycles
-from discrete_score.counts import name_hashes
+from discrete_score.counts import name_hashes, using_threads
 from discrete_score.graphs import dag_to_cpdag, from_causallearn, from_networkx
 
 LIMIT = 60  # Seconds of processor time
@@ -153,7 +153,8 @@ def apart(run, limit=LIMIT):
             os.close(out)
             resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            with open(into, "wb") as file: pickle.dump(tuple(measured(run)), file)
+            with open(into, "wb") as file, using_threads(1):
+                pickle.dump(tuple(measured(run)), file)
         finally: os._exit(0)
     os.close(into)
     with open(out, "rb") as file: sent = file.read()
