@@ -29,7 +29,7 @@ SPAWN = get_context("spawn")  # a child has nothing of ours, no thread that wait
 
 def run(*command):
     command = [str(part) for part in command]
-    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, timeout=300)
     assert done.returncode == 0, done.stderr[-3000:]
     return done
 

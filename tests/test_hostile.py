@@ -5,7 +5,6 @@ Any table of categories gives a valid order, or an error that this package raise
 """
 import datetime
 import os
-import time
 import traceback
 import warnings
 from pathlib import Path
@@ -20,7 +19,7 @@ import discrete_score as ds
 from discrete_score import discover
 
 EXAMPLES = 2000 if os.environ.get("SLOW") else 200
-PACKAGE, SECONDS, WARNINGS = Path(ds.__file__).parent, 30, 3
+PACKAGE, WARNINGS = Path(ds.__file__).parent, 3
 PATIENT = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 quick = dict(deadline=None, suppress_health_check=PATIENT)
 
@@ -133,14 +132,12 @@ def network_for(frame: pd.DataFrame, settings: dict):
 
 def run(frame: pd.DataFrame, estimator: str, settings: dict):
     "A fitted object or the error, and the warnings; nothing else may come out."
-    began = time.process_time()
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         try:
             network = network_for(frame, settings) if estimator == "exact" else None
             found = ds.DiscreteScore(estimator=estimator, network=network, **settings).fit(frame)
         except (ValueError, TypeError) as error: found = error
-    assert time.process_time() - began < SECONDS
     assert len(said) <= WARNINGS, [str(w.message) for w in said]
     assert not any(issubclass(w.category, RuntimeWarning) for w in said), [*map(str, said)]
     return found

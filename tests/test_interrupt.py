@@ -51,7 +51,7 @@ def wait_for(process, condition, seconds=120):
 def stop(process, how):
     "Send a signal to all processes of a session, as a terminal does; the code and what was said."
     os.killpg(process.pid, how)
-    _, said = process.communicate(timeout=120)
+    _, said = process.communicate(timeout=300)
     return process.returncode, [line for line in said.splitlines() if "note:" not in line]
 
 

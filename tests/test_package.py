@@ -35,11 +35,8 @@ def python(code, **kwargs):
 
 
 def test_import_is_light():
-    code = ("import sys, time; t = time.perf_counter(); import discrete_score;"
-            "print(time.perf_counter() - t, *sys.modules)")
-    took, *loaded = python(code).split()
-    assert float(took) < 1
-    assert not {"torch", "pgmpy", "causallearn", "matplotlib", "sklearn"} & set(loaded)
+    loaded = python("import sys, discrete_score; print(*sys.modules)").split()
+    assert not {"numpy", "pandas", "torch", "numba", "scipy", "matplotlib"} & set(loaded)
 
 
 def test_no_module_loads_torch():
