@@ -710,7 +710,8 @@ def _append(path, one, told, speed, board) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     known = {key: None if value != value else value for key, value in line.items()}
     with path.open("a", encoding="utf-8") as file: file.write(json.dumps(known) + "\n")
-    for key in ("loss", "held_out", "learning_rate", "rows_per_second") if board is not None else ():
+    if board is None: return
+    for key in ("loss", "held_out", "learning_rate", "rows_per_second"):
         if known[key] is None: continue
         board.add_scalar(f"{told.columns} columns/{key}", known[key], told.epoch)
 

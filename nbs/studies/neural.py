@@ -14,7 +14,7 @@ what the distances show) was chosen on seeds 910 and 920 to 935, before any of `
 `neural_options` changes one option at a time of our settings towards the paper's, and all at once.
 `neural_paper` runs the paper's own settings, retrained at every step, as far as two cores go; with
 DISCRETE_SCORE_CHECKPOINTS, a folder, a run that was stopped goes on in the middle of a search.
-`neural_figures` has SCORE+[X] with the network that is trained once, on datasets of `er` and `real`.
+`neural_figures` has SCORE+[X] with the network that is trained once, on data of `er` and `real`.
 `neural_speed` needs the code of version 0.1.0 in the folder that DISCRETE_SCORE_BEFORE names.
 """
 import os
