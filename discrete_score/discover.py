@@ -34,7 +34,7 @@ from .order import Bootstrap, Guide, Known, Knowledge, OrderResult, Step
 from .order import as_knowledge, as_known
 from .order import bootstrap as resample_order
 from .order import causal_order
-from .pieces import PIECE, PieceTable, as_source, refuse_pieces
+from .pieces import PIECE, PieceTable, as_source, refuse_processes
 from .result import Result, load_result, make_result
 from .score import ExactScore, ScoreEstimator
 
@@ -532,7 +532,7 @@ def bootstrap(
 ) -> Bootstrap:  # Orders of the resampled tables and what they agree on
     "Repeat the search on resampled tables."
     table = self._table(X, sample_weight)
-    refuse_pieces(table, "a bootstrap")
+    refuse_processes(table, n_jobs)
     options = dict(method=method, n_jobs=n_jobs, seed=self.seed)
     if checkpoint is None: return resample_order(_Search(self), table, n, **options)
     settings, _ = self.settings(table.names)
@@ -599,7 +599,6 @@ def diagnose(
     self._check_complete("{left} columns are still to be placed; let the search end before a "
                          "diagnosis.")
     table = self._table(X, sample_weight)
-    refuse_pieces(table, "a diagnosis")
     known = self.result_.knowledge() if tuple(table.names) == tuple(self.result_.names) else None
     free, bound = self._judges(table)
     found = diagnose_order(table, self.order_, max_in_degree, knowledge=known, guide=free,
@@ -673,7 +672,7 @@ def dag(
         found = replace(found, marks=self.result_.marks_of(found.dag))
     if bootstrap:
         table = self._same_table(X, sample_weight)
-        refuse_pieces(table, "a bootstrap")
+        refuse_processes(table, n_jobs)
         options = dict(n_jobs=n_jobs, seed=self.seed)
         sure = edge_confidence(_Graph(self, asked), table, bootstrap, **options)
         found = replace(found, confidence=sure.shares)

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['PIECE', 'BLOCK', 'DENSE', 'LARGE', 'ParquetPart', 'FramePart', 'parquet_parts', 'PartTally', 'tally_part',
            'part_codes', 'make_piece', 'read_piece', 'Ask', 'answer', 'merge_answers', 'Shelf', 'put_on_shelf',
-           'OnDisk', 'OnCluster', 'Elsewhere', 'Ledger', 'Seen', 'PieceCounts', 'Crowd', 'PieceTable', 'refuse_pieces',
-           'Pieces', 'Placing', 'as_source']
+           'OnDisk', 'OnCluster', 'Elsewhere', 'Ledger', 'Seen', 'PieceCounts', 'Crowd', 'PieceTable',
+           'refuse_processes', 'Pieces', 'Placing', 'as_source']
 
 # %% ../nbs/97_pieces.ipynb #5be317e4
 import glob
@@ -21,7 +21,7 @@ import weakref
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from itertools import accumulate, chain, pairwise
 from math import prod
@@ -240,6 +240,7 @@ class _Recipe:
     wish: _Wish  # Which cells count
     codes: tuple[np.ndarray, ...]  # Per column, the code of each different cell of the part
     n_states: np.ndarray  # States of each column
+    often: np.ndarray | None = None  # How often each row that counts is taken, or which ones are
 
 # %% ../nbs/97_pieces.ipynb #d4ecd62b
 def part_codes(
@@ -252,7 +253,10 @@ def part_codes(
     out = np.empty((len(recipe.codes), seen.kept), small)
     for row, name, codes in zip(out, recipe.wish.names, recipe.codes):
         row[:] = codes.astype(small)[_different(part.column(name), seen.mask)[1]]
-    return out, seen.weights
+    if recipe.often is None: return out, seen.weights
+    some = np.flatnonzero(recipe.often)
+    weights = None if recipe.often.dtype == bool else recipe.often[some].astype(float)
+    return out[:, some], weights
 
 # %% ../nbs/97_pieces.ipynb #08d688f7
 def _folded(codes, n_states, weights):
@@ -520,6 +524,10 @@ class OnDisk:
             weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
         else: os.makedirs(folder, exist_ok=True)
 
+    def another(self) -> "OnDisk":
+        "A place of the same kind for other rows."
+        return OnDisk()
+
     def ask(self, act: Callable, items: Sequence, *more, merge: Callable | None = None):
         "What `act` gives for each item, perhaps merged."
         def one(item): return act(_opened(item), *more)
@@ -567,6 +575,10 @@ class OnCluster:
 
     @property
     def workers(self) -> int: return len(self.client.scheduler_info(n_workers=-1)["workers"])
+
+    def another(self) -> "OnCluster":
+        "A place of the same kind for other rows."
+        return OnCluster(self.client, retries=self.retries)
 
     def _submit(self, act, *args):
         "Let a worker do it."
@@ -1099,12 +1111,30 @@ def _by_appearance(self: PieceCounts, i, j, given, limit):
     sizes = np.array([*sizes[:2], *(256 for _ in digits)])
     return np.vstack([states[:2], *digits])[:, order], weight[order], sizes
 
+# %% ../nbs/97_pieces.ipynb #db4e8b96
+@dataclass(frozen=True, eq=False)
+class _Origin:
+    "Parts with rows that count, and how they are read."
+    parts: Sequence  # In the order of the rows
+    recipes: Sequence[_Recipe]  # One for each
+    kept: Sequence[int]  # Rows of each
+
+    def drawn(self, often) -> "_Origin":
+        "The parts with rows that are taken as often as an array says, or those that a mask names."
+        some = np.split(often, np.cumsum(self.kept)[:-1])
+        if often.dtype != bool:
+            some = [part.astype(np.min_scalar_type(int(part.max()))) for part in some]
+        found = [(part, replace(recipe, often=rows), np.count_nonzero(rows))
+                 for part, recipe, rows in zip(self.parts, self.recipes, some) if rows.any()]
+        return _Origin(*map(list, zip(*found)))
+
 # %% ../nbs/97_pieces.ipynb #338468de
 @dataclass(frozen=True, eq=False, repr=False)
 class PieceTable(Table):
     "A checked table of categories whose rows are in pieces."
     counts: PieceCounts | None = None  # Counts its rows
     digests: Mapping = field(default_factory=dict)  # Names and states -> fingerprint
+    origin: _Origin | None = None  # Where its rows can be read again
 
     def __post_init__(self): pass
 
@@ -1124,15 +1154,101 @@ class PieceTable(Table):
 
     def __repr__(self): return super().__repr__().replace("Table(", "PieceTable(", 1)
 
+# %% ../nbs/97_pieces.ipynb #d5b6b214
+@patch
+def row_weights(self: PieceTable) -> np.ndarray | None:
+    "What each row weighs; None if rows have no weights."
+    if self.weights is None: return None
+    items = list(zip(self.origin.parts, self.origin.recipes))
+    return np.concatenate(self.counts.place.ask(_weights_in, items)).astype(float)
+
+# %% ../nbs/97_pieces.ipynb #7b90eb14
+def _weights_in(item):
+    "Weights of the rows of a part that are taken."
+    part, recipe = item
+    weights = _kept(part, recipe.wish).weights
+    return weights if recipe.often is None else recipe.often[recipe.often > 0]
+
+# %% ../nbs/97_pieces.ipynb #6d990a32
+@patch
+def drawn(self: PieceTable,
+    often: np.ndarray,  # How often each row is taken
+    weighted: bool,  # Do rows have weights then? Else each is taken once or not at all
+) -> PieceTable:
+    "The table with each row as often as it was drawn, in pieces of its own."
+    weights = often[often > 0].astype(float) if weighted else None
+    origin = self.origin.drawn(often if weighted else often > 0)
+    return self._like(origin, self.counts.place.another(), weights)
+
+# %% ../nbs/97_pieces.ipynb #49a5cc5e
+@patch
+def _like(self: PieceTable, origin, place, weights):
+    "A table with the same columns and other rows."
+    digest = _Digest(self.schema)
+    pieces = place.keep(origin.parts, origin.recipes, digest.add)
+    if weights is not None: digest.weigh([weights])
+    total = None if weights is None else float(weights.sum())
+    counts = PieceCounts(place, pieces, self.n_states, int(sum(origin.kept)), total)
+    return replace(self, weights=None if weights is None else Elsewhere(), counts=counts,
+                   digests=digest.found(), origin=origin)
+
+# %% ../nbs/97_pieces.ipynb #f7f0522d
+class _Digest:
+    "Fingerprints of a table whose codes pass by, with its labels as they are and as text."
+    def __init__(self, schema):
+        heads = [(schema.names, schema.states)]
+        heads.append((schema.names, tuple(tuple(label_texts(s)) for s in schema.states)))
+        self.hashes = {repr(head): hashlib.blake2b(repr(head).encode() + b"|", digest_size=16)
+                       for head in heads}
+        self.first = repr(heads[0])
+
+    def add(self, codes):
+        "Add the codes `[d, n]` of some rows."
+        for low in range(0, codes.shape[1], BLOCK):
+            rows = np.ascontiguousarray(codes[:, low:low + BLOCK].T, dtype=np.int64)
+            for one in self.hashes.values(): one.update(rows)
+
+    def weigh(self, parts):
+        "Add the weights of all rows, after their codes."
+        for one in self.hashes.values(): one.update(b"|")
+        for weights in parts:
+            for one in self.hashes.values(): one.update(weights.tobytes())
+
+    def found(self):
+        "Names and states -> fingerprint."
+        return {head: one.hexdigest() for head, one in self.hashes.items()}
+
+# %% ../nbs/97_pieces.ipynb #3a44fc0a
+@patch
+def rows(self: PieceTable,
+    often: int | np.ndarray,  # How often each row is wanted; a number: all of them once
+) -> np.ndarray:  # Codes `[rows, d]`
+    "Some rows, in the memory of the driver."
+    if np.ndim(often) == 0: often = np.ones(self.n, np.uint8)
+    if int(np.sum(often)) > PIECE:
+        raise Problem("tests on all {n:,} rows need them in one place, and they are in pieces. "
+                      "Draw some of them ({n_samples}).", n=int(np.sum(often)),
+                      n_samples=Setting("n_samples"))
+    origin = self.origin.drawn(np.asarray(often))
+    found = self.counts.place.ask(_rows_in, list(zip(origin.parts, origin.recipes)))
+    return np.concatenate(found, axis=1).T
+
+# %% ../nbs/97_pieces.ipynb #275c3353
+def _rows_in(item):
+    "Codes `[d, n]` of the rows of a part, each as often as it is taken."
+    codes, weights = part_codes(*item)
+    return np.repeat(codes, weights.astype(int), axis=1)
+
 # %% ../nbs/97_pieces.ipynb #f99a1352
-def refuse_pieces(
+def refuse_processes(
     table: Table,  # A table
-    what: str,  # What needs its rows
+    n_jobs: int,  # Processes that are asked for
 ) -> None:
-    "Refuse what draws rows from a table in pieces, before it starts."
-    if not isinstance(table, PieceTable): return
-    raise Problem("{what} draws rows, and the rows of this table are in pieces. Read a part of "
-                  "them as a table ({nrows}).", what=what, nrows=Setting("nrows"))
+    "Refuse to search resamples of rows in pieces in other processes, before it starts."
+    if not isinstance(table, PieceTable) or n_jobs == 1: return
+    raise Problem("the rows of this table are in pieces, and its resamples are searched one after "
+                  "the other: leave {n_jobs} at 1. All threads, or all workers of the cluster, "
+                  "count each of them.", n_jobs=Setting("n_jobs"))
 
 # %% ../nbs/97_pieces.ipynb #1c3da9fa
 @dataclass(eq=False)
@@ -1225,33 +1341,23 @@ def _coded(self: Pieces, told, wish, reading):
 def _table(self: Pieces, told, wish, coding, recipes, notes) -> PieceTable:
     "The table: its pieces are made, and all codes are hashed on the way."
     schema, kept = coding.schema, [k for k, t in enumerate(told) if t.kept]
-    heads = [(schema.names, schema.states)]
-    heads.append((schema.names, tuple(tuple(label_texts(s)) for s in schema.states)))
-    hashes = {repr(head): hashlib.blake2b(repr(head).encode() + b"|", digest_size=16)
-              for head in heads}
-    def watch(codes):
-        for low in range(0, codes.shape[1], BLOCK):
-            rows = np.ascontiguousarray(codes[:, low:low + BLOCK].T, dtype=np.int64)
-            for one in hashes.values(): one.update(rows)
-    parts = [self.parts[k] for k in kept]
-    pieces = self.place.keep(parts, [recipes[k] for k in kept], watch)
+    digest = _Digest(schema)
+    parts, recipes = [self.parts[k] for k in kept], [recipes[k] for k in kept]
+    pieces = self.place.keep(parts, recipes, digest.add)
     total = None
     if wish.weights is not None:
         total = float(sum(t.cells[wish.names[0]][2].sum() for t in told))
-        for one in hashes.values(): one.update(b"|")
-        for part in parts:
-            weights, = self.place.ask(_weights_of, [part], wish)
-            for one in hashes.values(): one.update(weights.tobytes())
-    digests = {head: one.hexdigest() for head, one in hashes.items()}
+        digest.weigh(self.place.ask(_weights_of, [part], wish)[0] for part in parts)
+    digests, ledger = digest.found(), None
     n, dropped = sum(t.kept for t in told), sum(t.n - t.kept for t in told)
-    ledger = None
     if self.place.kept:
-        about = digests[repr(heads[0])].encode()
+        about = digests[digest.first].encode()
         ledger = Ledger(os.path.join(self.place.folder, "counts"), about)
     counts = PieceCounts(self.place, pieces, schema.n_states, n, total, ledger=ledger)
     return PieceTable(schema, Elsewhere(), None if total is None else Elsewhere(),
                       (*notes, *coding.notes), dropped, coding.binned, coding.ordered,
-                      counts=counts, digests=digests)
+                      counts=counts, digests=digests,
+                      origin=_Origin(parts, recipes, [told[k].kept for k in kept]))
 
 # %% ../nbs/97_pieces.ipynb #35005a36
 def _weights_of(part, wish): return _kept(part, wish).weights
