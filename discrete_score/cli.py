@@ -856,7 +856,7 @@ def _study(args) -> int:
     if args.degree is not None: parts.append(f"degree == {args.degree:g}")
     typed = f"{args.name} --seed {args.seed}" + " --full" * args.full
     typed += "".join(f' --only "{part}"' for part in parts)
-    options = dict(backend=args.backend, scheduler=args.scheduler, only=" and ".join(parts) or None)
+    options = dict(backend=args.backend, cluster=args.cluster, only=" and ".join(parts) or None)
     if args.check: return _check_study(study, path, args.check, options["only"])
     try: rows = ds.studies.run_study(study, path, args.jobs, **options, resume=args.resume,
                                      retry=args.retry, progress=shown, command=typed)
@@ -893,7 +893,7 @@ def _add_study(parser) -> None:
     parser.add_argument("--jobs", type=int, default=1,
                         help="processes; -1: one per core (default: 1)")
     parser.add_argument("--backend", default="loky", help="of joblib, for --jobs (default: loky)")
-    parser.add_argument("--scheduler", metavar="ADDRESS",
+    parser.add_argument("--cluster", "--scheduler", metavar="ADDRESS",
                         help="use the workers of this Dask scheduler, as tcp://host:8786")
 
 # %% ../nbs/43_cli.ipynb #f35f63c0

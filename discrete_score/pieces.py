@@ -5,13 +5,14 @@
 # %% auto #0
 __all__ = ['PIECE', 'BLOCK', 'DENSE', 'LARGE', 'ParquetPart', 'FramePart', 'parquet_parts', 'PartTally', 'tally_part',
            'part_codes', 'make_piece', 'read_piece', 'Ask', 'answer', 'merge_answers', 'Shelf', 'put_on_shelf',
-           'OnDisk', 'OnCluster', 'Elsewhere', 'Ledger', 'Seen', 'PieceCounts', 'Crowd', 'PieceTable',
+           'OnDisk', 'OnCluster', 'as_client', 'Elsewhere', 'Ledger', 'Seen', 'PieceCounts', 'Crowd', 'PieceTable',
            'refuse_processes', 'Pieces', 'Placing', 'as_source']
 
 # %% ../nbs/97_pieces.ipynb #5be317e4
 import glob
 import hashlib
 import json
+import logging
 import os
 import shutil
 import struct
@@ -21,6 +22,7 @@ import weakref
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from itertools import accumulate, chain, pairwise
@@ -569,7 +571,7 @@ class OnCluster:
         *,
         retries: int = 8,  # How often an act that fails is tried again
     ):
-        self.client, self.retries, self.sent = _client(client), retries, 0
+        self.client, self.retries, self.sent = as_client(client), retries, 0
         self.folder, self.kept = folder, folder is not None
         if self.kept: os.makedirs(folder, exist_ok=True)
 
@@ -586,6 +588,10 @@ class OnCluster:
 
     def ask(self, act: Callable, items: Sequence, *more, merge: Callable | None = None):
         "What `act` gives for each item, perhaps merged."
+        with self._watched(): return self._ask(act, items, more, merge)
+
+    def _ask(self, act, items, more, merge):
+        "The same, with the errors of Dask."
         if merge is None: found = [self._submit(act, item, *more) for item in items]
         else: found = [self._submit(_compact, act, item, *more) for item in items]
         while merge is not None and len(found) > _GROUP:
@@ -597,21 +603,43 @@ class OnCluster:
 
     def keep(self, parts: Sequence, recipes: Sequence, watch: Callable) -> list:
         "Make pieces from parts; all codes pass by `watch`."
-        for part, recipe in zip(parts, recipes):
-            codes, _ = self._submit(part_codes, part, recipe).result()
-            self.sent += codes.nbytes
-            watch(codes)
-        return [self._submit(read_piece, part, recipe) for part, recipe in zip(parts, recipes)]
+        with self._watched():
+            for part, recipe in zip(parts, recipes):
+                codes, _ = self._submit(part_codes, part, recipe).result()
+                self.sent += codes.nbytes
+                watch(codes)
+            return [self._submit(read_piece, part, recipe) for part, recipe in zip(parts, recipes)]
+
+# %% ../nbs/97_pieces.ipynb #590358f2
+@patch
+@contextmanager
+def _watched(self: OnCluster):
+    "Say in words that the scheduler is lost."
+    from distributed.client import ClosedClientError, FutureCancelledError
+    try: yield
+    except (ClosedClientError, FutureCancelledError, OSError, RuntimeError) as error:
+        if self.client.status == "running": raise
+        for name in ("client", "utils"): logging.getLogger(f"distributed.{name}").disabled = True
+        lost = ("the scheduler of the cluster is lost, and with it what its workers held. Start a "
+                "cluster again and repeat the call")
+        if self.kept:
+            raise Problem(lost + " with the same {folder}: the counts in it are not asked for "
+                          "again.", folder=Setting("folder", str(self.folder))) from error
+        raise Problem(lost + ". With {folder} the driver keeps its counts, and goes on from them.",
+                      folder=Setting("folder")) from error
 
 # %% ../nbs/97_pieces.ipynb #0da834e4
-def _client(client):
+def as_client(
+    client: Any,  # A client of `distributed`, or the address of a scheduler
+    timeout: float = 20,  # Seconds to wait for a scheduler
+) -> Any:  # A client
     "A client of a cluster, from its address if need be."
     if not isinstance(client, str): return client
     try: from distributed import Client
     except ImportError:
         raise Problem("a cluster needs Dask, which is not installed: "
                       "pip install 'discrete_score[cluster]'.") from None
-    try: return Client(client, timeout=20)
+    try: return Client(client, timeout=timeout)
     except (OSError, ValueError) as error:
         said = str(error).splitlines()[0]
         raise Problem("no scheduler answers at {address} ({error}). Start one with `dask "
@@ -1471,7 +1499,7 @@ def _is_large(source, path):
 def _dask_pieces(frame, cluster, folder):
     "The partitions of a Dask dataframe as parts."
     from distributed import get_client
-    try: client = _client(cluster) if cluster is not None else get_client()
+    try: client = as_client(cluster) if cluster is not None else get_client()
     except ValueError:
         raise Problem("a Dask dataframe needs a cluster: make a client first, for example "
                       "`distributed.Client()`, or pass {cluster}.",

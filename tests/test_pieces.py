@@ -1,8 +1,13 @@
 """Tables in pieces: the same result to the bit, wherever the rows are."""
+import contextlib
 import inspect
+import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
+import time
 import warnings
 
 import matplotlib
@@ -302,7 +307,7 @@ def in_pieces(table):
 def test_rows_can_be_drawn_on_a_cluster(tmp_path, threads):
     frame = survey(2)
     pattern, reading = write(frame, tmp_path), Reading(missing="state", weights="times")
-    near, far = reading.table(as_source(pattern)), reading.table(as_source(pattern, cluster=threads))
+    near, far = (reading.table(as_source(pattern, cluster=place)) for place in (None, threads))
     for method in ("half", "rows"):
         one, two = (resample(table, method, seed=5) for table in (near, far))
         assert fingerprint(one) == fingerprint(two)
@@ -379,3 +384,39 @@ def test_a_killed_worker_changes_nothing(tmp_path):
         table.counts.place.ask = unlucky
         assert found(ds.DiscreteScore(), table) == memory
         assert left[0] < 0
+
+
+@contextlib.contextmanager
+def cluster_of_processes(folder):
+    "A scheduler and a worker, each a program of its own: the scheduler, and its address."
+    about, calls = folder / "scheduler.json", []
+    options = dict(stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL, cwd=folder)
+    for words in ("scheduler --port 0", "worker --nthreads 1 --no-nanny --death-timeout 60"):
+        call = [sys.executable, "-m", "dask", *words.split(), "--no-dashboard"]
+        calls.append(subprocess.Popen([*call, "--scheduler-file", str(about)], **options))
+    try:
+        while not about.exists() or not about.read_text().endswith("}"): time.sleep(.05)
+        yield calls[0], json.loads(about.read_text())["address"]
+    finally:
+        for call in calls: call.kill()
+        for call in calls: call.wait()
+
+
+def test_a_killed_scheduler_is_one_message_and_its_counts_are_used_again(tmp_path, threads):
+    frame = ds.load_network("sachs").sample(300, seed=3).astype(str)
+    pattern, kept = write(frame, tmp_path, cuts=(150,)), tmp_path / "kept"
+    with cluster_of_processes(tmp_path) as (scheduler, address):
+        table = Reading().table(as_source(pattern, cluster=address, folder=kept))
+        ask, left = table.counts.place.ask, [30]
+        def unlucky(*args, **more):
+            left[0] -= 1
+            if not left[0]: scheduler.kill()
+            return ask(*args, **more)
+        table.counts.place.ask = unlucky
+        with pytest.raises(ValueError, match="scheduler of the cluster is lost.*same `folder"):
+            ds.DiscreteScore().fit(table)
+        table.counts.place.client.close(timeout=1)
+    again = Reading().table(as_source(pattern, cluster=threads, folder=kept))
+    known = len(again.counts.ledger.found)
+    assert found(ds.DiscreteScore(), again) == found(ds.DiscreteScore(), frame)
+    assert 0 < known < len(again.counts.ledger.found)
