@@ -151,15 +151,18 @@ def _free_mb() -> float | None:
 
 # %% ../nbs/33_discover.ipynb #e3bb109c
 def _piece_cost(table: PieceTable, n: int, seconds: float) -> Cost:
-    "What a search of rows in pieces needs: neither memory nor rounds grow with the rows."
+    "What a search of rows in pieces needs."
     d, place, states = table.d, table.counts.place, float(table.n_states.mean())
-    rounds = round((.6 if place.eager else 1.) * d**2)
+    rounds = round((.6 if place.eager else 1.) * d**2 * max(1., n / 2e6)**.5)
     cells = 40 * d**2 * states**3  # Of all tables that are asked for
     held = n * d * (1 + states / 8) / 2**20
-    largest = min(n, PIECE) * d * (1 + states / 8) / 2**20
+    largest = min(n, PIECE) * d * (1 + states / 8) / 2**20  # Of the pieces, while it is read
+    kept = min(.21 * d**2, 1100.)  # Tables, sums and scores that are remembered
+    long = 40 * n / 2**20  # Configurations of one blanket, and values of each
     workers = place.workers
     sent = (20 * cells + n * d) / 2**20 if workers else 0.
-    return Cost(1000 + 3 * largest, seconds, n, d, rounds, sent, held / max(1, workers), workers)
+    memory = 330 + kept + max(3 * largest, largest + long)
+    return Cost(memory, seconds, n, d, rounds, sent, held / max(1, workers), workers)
 
 # %% ../nbs/33_discover.ipynb #5a1c07e9
 def expected_cost(

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
+from functools import partial
 from itertools import accumulate, chain, pairwise
 from math import prod
 from pathlib import Path
@@ -33,11 +33,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute
-from .base import Phrase, Problem, Problems, Setting, WrongType, advise, gather
-from .base import listing, option, patch
+from .base import Problem, Setting, WrongType, advise, gather, listing, option, patch
 from .counts import Counts, CountTable, Turns, as_mask, at_once, compiled, members
 from .counts import n_threads
-from .data import Coding, Table, Tally, check_names, check_weight_cells
+from .data import Table, Tally, check_names, check_weight_cells
 from .data import code_tallies
 from .files import Reading, label_texts
 
