@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import warnings
+from itertools import combinations
 
 import matplotlib
 import matplotlib.pyplot
@@ -96,6 +97,8 @@ def test_a_dask_dataframe_is_fitted_like_its_frame(threads):
     parts = dask.from_pandas(frame, npartitions=3)
     model = ds.DiscreteScore(missing="state")
     assert found(model, parts) == found(model, frame)
+    one, two = (model.fit(data).bootstrap(n=2).orders for data in (parts, frame))
+    assert (one == two).all()
 
 
 def test_partitions_without_rows_or_without_a_cell_are_no_obstacle(threads):
@@ -189,6 +192,18 @@ def test_tables_are_asked_for_in_one_round():
     assert far.rounds == 1
     assert far.table((1, 4)).sum() == far.table((2,)).sum() == 400
     assert far.rounds == 1
+
+
+def test_what_the_driver_remembers_has_a_bound():
+    near, far = counted(5, False)
+    far.limit, far.room = 2**15, 2**12
+    for columns in combinations(range(6), 3):
+        one, two = (counts.family(columns[0], columns[1:]) for counts in (near, far))
+        assert (one.sum(1) == two.sum(1)).all()
+        far.seen(columns)
+    held = sum(table.nbytes + 256 for table in far._tables.values())
+    assert held == far._bytes <= 2**15 and 1 < len(far._tables) < 20
+    assert sum(seen.nbytes for seen in far._seen.values()) <= 2**12
 
 
 def test_bad_files_are_named_in_one_message(tmp_path):
@@ -367,6 +382,9 @@ def test_the_command_line_reads_in_pieces(tmp_path):
     code, out, said = in_shell(*half, "--pieces", "--jobs", "2")
     assert code != 0 and not out and "--jobs" in said
     assert in_shell(*half, "--pieces")[:2] == in_shell(*half)[:2]
+    diagnose = "diagnose", tmp_path / "table.parquet", "--order", tmp_path / "one.json"
+    for call in (("dag", tmp_path / "table.parquet"), diagnose):
+        assert in_shell(*call, "--pieces")[:2] == in_shell(*call)[:2]
 
 
 def test_a_killed_worker_changes_nothing(tmp_path):
