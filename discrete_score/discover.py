@@ -158,7 +158,8 @@ def _piece_cost(table: PieceTable, n: int, seconds: float) -> Cost:
     held = n * d * (1 + states / 8) / 2**20
     largest = min(n, PIECE) * d * (1 + states / 8) / 2**20  # Of the pieces, while it is read
     kept = min(.21 * d**2, 1100.)  # Tables, sums and scores that are remembered
-    long = 40 * n / 2**20  # Configurations of one blanket, and values of each
+    most = min(n, np.prod(table.n_states, dtype=float))  # Configurations of one blanket
+    long = 40 * most / 2**20  # These, and values of each
     workers = place.workers
     sent = (20 * cells + n * d) / 2**20 if workers else 0.
     memory = 330 + kept + max(3 * largest, largest + long)
