@@ -7,16 +7,16 @@ __all__ = ['LEVELS', 'PLAN', 'RISING', 'LEFT_OUT', 'LIKELIHOOD', 'SET', 'N_SET',
            'CHILD', 'NO_ROOM', 'WISHES', 'ROOT', 'TO_SHRINK', 'READY', 'kernel', 'part', 'Data', 'pack', 'popcount',
            'ones', 'pack_rows', 'as_data', 'Terms', 'far_term', 'term', 'Use', 'picks', 'worth', 'cells_of', 'sizes_of',
            'cut', 'seen_configs', 'seen_cells', 'list_rows', 'count_cells', 'sum_terms', 'extend_small', 'renumber',
-           'codes_of', 'piles_of', 'large_piles', 'walk', 'extend_large', 'cell_of_rows', 'extend_dense', 'add_sixteen',
-           'add_where', 'count_rows', 'add_terms', 'sum_piles', 'extend_rows', 'size_of', 'turns', 'extend',
-           'count_family', 'family_sums', 'count_extended', 'Trees', 'new_trees', 'enlarged', 'rank_branches',
-           'candidates_of', 'add_node', 'ask', 'descend', 'choose', 'set_shrunk', 'choose_all', 'network_of', 'Sizes',
-           'new_sizes', 'find_size', 'need_size', 'add_size', 'Tables', 'new_tables', 'find_set', 'add_set',
-           'core_bits', 'count_core', 'fill_modes', 'count_set', 'sum_family', 'extend_known', 'use_of', 'row_of',
-           'score_of', 'without', 'counts_without', 'shrink_set', 'set_of', 'grant_next', 'grant_all', 'Places',
-           'holds', 'look_around', 'value_places', 'new_places', 'bar', 'move', 'improve', 'reach_all', 'Climb',
-           'find_legal', 'gain_of', 'best_move', 'take_move', 'distinct_rows', 'Lookup', 'find_key', 'own_weights',
-           'shares_of', 'times_child', 'normalise', 'add_stratum', 'strata_by_bits', 'strata_by_rows', 'test_pair']
+           'codes_of', 'piles_of', 'walk', 'extend_large', 'cell_of_rows', 'extend_dense', 'add_sixteen', 'add_where',
+           'count_rows', 'add_terms', 'sum_piles', 'extend_rows', 'size_of', 'turns', 'extend', 'count_family',
+           'family_sums', 'count_extended', 'Trees', 'new_trees', 'enlarged', 'rank_branches', 'candidates_of',
+           'add_node', 'ask', 'descend', 'choose', 'set_shrunk', 'choose_all', 'network_of', 'Sizes', 'new_sizes',
+           'find_size', 'need_size', 'add_size', 'Tables', 'new_tables', 'find_set', 'add_set', 'core_bits',
+           'count_core', 'fill_modes', 'count_set', 'sum_family', 'extend_known', 'use_of', 'row_of', 'score_of',
+           'without', 'counts_without', 'shrink_set', 'set_of', 'grant_next', 'grant_all', 'Places', 'holds',
+           'look_around', 'value_places', 'new_places', 'bar', 'move', 'improve', 'reach_all', 'Climb', 'find_legal',
+           'gain_of', 'best_move', 'take_move', 'distinct_rows', 'Lookup', 'find_key', 'own_weights', 'shares_of',
+           'times_child', 'normalise', 'add_stratum', 'strata_by_bits', 'strata_by_rows', 'test_pair']
 
 # %% ../nbs/98_kernels.ipynb #c279ec3e
 import math
@@ -396,61 +396,29 @@ def piles_of(data, code, k, child):
     start[k_seen] = n
     return rows, start[:k_seen + 1]
 
-# %% ../nbs/98_kernels.ipynb #c7fd6ff8
-@part
-def large_piles(rows, start, words, least):
-    "Bitsets of the piles with at least `least` rows, and for each pile its bitset or -1."
-    piles = start.size - 1
-    which, used = np.full(piles, -1, np.int64), 0
-    for c in range(piles):
-        if start[c + 1] - start[c] >= least:
-            which[c] = used
-            used += 1
-    bits = np.zeros((used, words), np.uint64)
-    for c in range(piles):
-        if which[c] < 0: continue
-        row = bits[which[c]]
-        for x in range(start[c], start[c + 1]):
-            row[rows[x] >> 6] |= np.uint64(1) << np.uint64(rows[x] & 63)
-    return bits, which
-
 # %% ../nbs/98_kernels.ipynb #91a94c5f
 @part
-def walk(data, terms, alphas, slots, rows, start, bits, which, r, largest, candidate, room, sums):
+def walk(data, terms, alphas, slots, rows, start, r, candidate, room, sums):
     "Add the terms of a family in piles, extended by a candidate, to `sums`."
-    column, m, low = data.columns[candidate], data.n_states[candidate], data.first[candidate]
-    weights, n_alphas, n_piles = data.weights, alphas.shape[1], start.size - 1
-    count, totals, left, c = room[0], room[1], room[2], largest // r * r
-    for s in range(m): left[s] = data.often[low + s]
-    for _ in range(n_piles // r):
-        c = c + r if c + r < n_piles else 0
-        lo, hi, pile = start[c], start[c + r], c + largest % r
-        if lo == hi: continue
-        for _ in range(r):
-            pile = pile + 1 if pile + 1 < c + r else c
+    column, m, weights = data.columns[candidate], data.n_states[candidate], data.weights
+    count, totals, n_alphas = room[0], room[1], alphas.shape[1]
+    for c in range(0, start.size - 1, r):
+        for pile in range(c, c + r):
             at, end = start[pile], start[pile + 1]
-            if at == end: continue
-            by_bits = which[pile] >= 0 or pile == largest
-            if pile == largest:
-                for s in range(m): count[s] = left[s]
-            elif by_bits: cut(bits[which[pile]], end - at, data.bits, low, m, count, lo - lo, 1)
-            elif weights.size:
-                for z in range(at, end): count[column[rows[z]]] += weights[rows[z]]
-            else:
-                for z in range(at, end): count[column[rows[z]]] += 1
-            by_state = by_bits or end - at > m
+            for z in range(at, end):
+                count[column[rows[z]]] += weights[rows[z]] if weights.size else 1
+            by_state = end - at > m
             for z in range(m if by_state else end - at):
                 s = z if by_state else np.int64(column[rows[at + z]])
                 n = count[s]
                 if n > 0:
                     count[s] = 0
                     totals[s] += n
-                    left[s] -= n
                     for a in range(n_alphas):
                         sums[0, a] += term(terms, slots[0, a], alphas[0, a], n)
-        by_state = hi - lo > m
-        for z in range(m if by_state else hi - lo):
-            s = z if by_state else np.int64(column[rows[lo + z]])
+        by_state = start[c + r] - start[c] > m
+        for z in range(m if by_state else start[c + r] - start[c]):
+            s = z if by_state else np.int64(column[rows[start[c] + z]])
             n = totals[s]
             if n > 0:
                 totals[s] = 0
@@ -460,20 +428,15 @@ def walk(data, terms, alphas, slots, rows, start, bits, which, r, largest, candi
 @part
 def extend_large(data, terms, use, child, parents, candidates, out):
     "Scores of a family with each of `candidates` as one more parent, by piles of its rows."
-    n, words, n_states = data.columns.shape[1], data.bits.shape[1], data.n_states
-    r, top = n_states[child], 1
+    n_states, top = data.n_states, 1
     for c in candidates: top = max(top, n_states[c])
-    code, k = codes_of(data, parents, 4 * n + 1024)
+    code, k = codes_of(data, parents, 4 * data.columns.shape[1] + 1024)
     rows, start = piles_of(data, code, k, child)
-    largest = np.argmax(start[1:] - start[:-1])
-    least = n + 1. if words == 0 else max(8., words * data.plan[2])
-    bits, which = large_piles(rows, start, words, least)
-    room, sums = np.zeros((3, top), np.int64), np.empty(use.slots.shape[1:], np.int64)
+    room, sums = np.zeros((2, top), np.int64), np.empty(use.slots.shape[1:], np.int64)
     for c in candidates:
         m = n_states[c]
         sums[:] = 0
-        walk(data, terms, use.alphas[m], use.slots[m], rows, start, bits, which, r, largest, c,
-             room, sums)
+        walk(data, terms, use.alphas[m], use.slots[m], rows, start, n_states[child], c, room, sums)
         out[c] = worth(terms, use, m, sums, parents.size + 1)
 
 # %% ../nbs/98_kernels.ipynb #5e1c7e01
