@@ -106,8 +106,10 @@ PLAN = np.array([
     .45,  # One family is counted by bitsets if cells times words times this is below the rows
     8.,  # It is extended by piles of rows if it would have more cells than this times the rows
     .6,  # What margins leave of a cell is counted row by row below this per word of a bitset
-    1500.,  # A family is extended by counters if its cells times the candidates' states are more
-    2000.,  # than this and the last times the groups of 512 states
+    .002,  # Nanoseconds that a bit of a bitset takes,
+    1.2,  # a row in a pass for one candidate,
+    3.5,  # a row that is sorted into its pile,
+    5.,  # and a row that is added to counters of 512 states
 ])
 
 # %% ../nbs/98_kernels.ipynb #8345ae77
@@ -628,19 +630,27 @@ def size_of(data, columns):
 
 # %% ../nbs/98_kernels.ipynb #0e58b308
 @kernel
-def turns(data, child, parents, candidates, times):
-    "Does it pay to extend a family by counters, where they must be so many times faster?"
+def turns(data, use, child, parents, candidates, times):
+    "Does it pay to extend a family by counters, even if they took so many times their time?"
     if data.rows.size == 0: return False
-    states, cells = 0, data.n_states[child] * size_of(data, parents)
-    for c in candidates: states += data.n_states[c]
-    return cells * states > times * (data.plan[6] + data.plan[7] * len(data.rows))
+    n, n_alphas, plan = data.columns.shape[1], use.slots.shape[2], data.plan
+    states, groups, last = 0, 0, -1
+    for c in candidates:
+        states += data.n_states[c]
+        groups += data.first[c] >> 9 != last
+        last = data.first[c] >> 9
+    cells = min(data.n_states[child] * size_of(data, parents), n)
+    terms = (1 + 1.2 * n_alphas) * cells * states
+    by_bits, by_pass = plan[6] * n * cells * states, plan[7] * n * candidates.size
+    turned = n * (plan[8] + plan[9] * groups) + (.5 + .7 * n_alphas) * cells * 512 * groups
+    return times * turned < min(by_bits, by_pass) + terms
 
 # %% ../nbs/98_kernels.ipynb #2218625b
 @kernel
 def extend(data, terms, use, child, parents, candidates, out):
     "Scores of a family with each of `candidates` as one more parent, written to `out[d]`."
     n, plan, top = data.columns.shape[1], data.plan, 1
-    if turns(data, child, parents, candidates, 1.):
+    if turns(data, use, child, parents, candidates, 1.):
         extend_rows(data, terms, use, child, parents, candidates, out)
         return
     if data.bits.size > 0:
@@ -1174,7 +1184,7 @@ def row_of(data, terms, sizes, tables, child, parents, candidates, least, row):
         k += 1
     candidates = candidates[:k]
     if k == 0: return True
-    turned = turns(data, child, parents, candidates, 4.)
+    turned = turns(data, use, child, parents, candidates, 4.)
     if turned or not extend_known(data, terms, use, tables, child, parents, candidates, row):
         extend(data, terms, use, child, parents, candidates, row)
     return True

@@ -221,10 +221,10 @@ def test_bitsets_passes_piles_and_counters_give_the_same_bits(score, weighted):
     from discrete_score import kernels
     codes, n_states = make(3, d=9, n=400, top=4)
     weights = np.random.default_rng(0).integers(5, 9, 400) if weighted else None
-    never = [.6, 1e18, 0]
+    never = [.6, .002, 1.2, 1e18, 0]
     plans = {"bitsets": [0, 0, .1, .45, 8, *never], "pass": [1e18, 0, .1, .45, 1e9, *never],
              "piles": [1e18, 0, .1, .45, 0, *never], "lists": [0, 0, 1e9, 1e9, 8, *never],
-             "counters": [0, 0, .1, .45, 8, .6, -1, 0]}
+             "counters": [0, 0, .1, .45, 8, .6, .002, 1.2, -1e18, 0]}
     for parents in ((), (1,), (1, 2, 3), (1, 2, 3, 4, 5)):
         rows = []
         for plan in plans.values():

@@ -171,7 +171,7 @@ def per_table(way, cells, n):
             for c in range(16, 32): np.bincount(2*code + columns[c], minlength=cells)
         return min(spent(count) for _ in range(5))/16*1e6
     plan = kernels.PLAN.copy()
-    if way != "chosen": plan[6] = -1e18 if way == "counters" else 1e18
+    if way != "chosen": plan[8] = -1e18 if way == "counters" else 1e18
     if way == "bitsets": plan[:2] = 0.
     elif way in ("pass", "piles"): plan[0], plan[4] = 1e18, 0. if way == "piles" else 1e9
     families = Families(data, [2]*32, score="bdeu:10")
