@@ -1,4 +1,4 @@
-"""Stored rows computed again on the code of this version: twenty draws from every result file.
+"""Stored rows computed again on the code of this version: ten draws from every result file.
 
 One row per file and draw. `differs` says what came out otherwise; it is empty where every number of
 the drawn setting is the stored one. Files of which the numbers are seconds and bytes are left out,
@@ -15,7 +15,7 @@ RESULTS = Path(__file__).parent / "results"
 TIMED = "belief_cost", "limits_load", "neural_speed", "pieces", "search", "speed"
 TRAINED = "diffusion", "neural", "neural_errors", "neural_options", "neural_paper"
 FILES = sorted({path.stem for path in RESULTS.glob("*.csv")} - {*TIMED, *TRAINED, "checks"})
-SECONDS, DRAWS = 20, 20
+SECONDS, DRAWS = 20, 10
 
 
 def quick(path):

@@ -22,7 +22,7 @@ TAKEN = "finished", "cpu_seconds", "read_mb", "peak_mb", "states", "columns_plac
 SIZES = [(20, 10_000), (20, 100_000), (50, 10_000), (50, 100_000), (100, 10_000), (100, 100_000),
          (200, 10_000), (20, 1_000_000), (200, 100_000), (50, 1_000_000), (500, 10_000),
          (500, 100_000)]
-LIMITS = {(500, 100_000, "halves"): 1800}  # Seconds of CPU time; 1200 for all others
+LIMITS = {(500, 100_000, "evidence"): 1800}  # Seconds of CPU time; 1200 for all others
 
 
 def rows(setting):
@@ -36,7 +36,7 @@ def rows(setting):
 
 
 LIMITS_LOAD = Study(
-    "limits_load", [(d, n, guide) for guide, (d, n) in product(("none", "halves"), SIZES)],
+    "limits_load", [(d, n, guide) for guide, (d, n) in product(("none", "evidence"), SIZES)],
     "what do whole searches cost in time and memory?", rows,
     key=KEY, columns=(*KEY, "limit_seconds", *TAKEN),
     measured=("cpu_seconds", "read_mb", "peak_mb"),
