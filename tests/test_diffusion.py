@@ -273,7 +273,7 @@ def test_killed_and_resumed_ends_the_same(csv, tmp_path, mode, epochs, kills):
     search(csv, mode, epochs, straight)
     for wanted in kills:
         process, = together(1, csv, mode, epochs, resumed, runs)
-        until = time.monotonic() + 60
+        until = time.monotonic() + 300
         while batches(runs) < wanted and time.monotonic() < until and process.is_alive():
             time.sleep(.002)
         process.kill()

@@ -21,7 +21,7 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from itertools import product
 
@@ -36,7 +36,7 @@ from discrete_score.metrics import evaluate
 from discrete_score.networks import random_network
 from discrete_score.order import causal_order
 from discrete_score.score import ExactScore
-from discrete_score.studies import BASES, Setting, Study
+from discrete_score.studies import BASES, RESULTS, Setting, Study, run_setting
 
 MEASURES = "entropy", "gini"
 FIRST = {4: [900, 901], 5: [902, 903], 6: [904, 905], 7: [906], 8: [907], 10: range(910, 918)}
@@ -183,9 +183,19 @@ def figure_settings():
                           strategy=BASES[base])
 
 
+def figure_rows(setting):
+    "One row of a comparison; a failure is an error here."
+    row = run_setting(setting)
+    if row["failure"]: raise RuntimeError(f"{setting}: {row['failure']}")
+    yield {name: row[name] for name in FIGURES}
+
+
+FIGURES = (*(field.name for field in fields(Setting)), *RESULTS, "cpu_seconds")
 NEURAL_FIGURES = Study(
     "neural_figures", list(figure_settings()),
-    "the paper's figures with the neural estimator, trained once")
+    "the paper's figures with the neural estimator, trained once", figure_rows, columns=FIGURES,
+    measured=("cpu_seconds",),
+)
 
 PAPER = {  # Mode and settings
     "once": ("once", Settings()),
