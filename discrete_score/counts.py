@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from math import prod
 from typing import Any
 import numpy as np
@@ -215,7 +215,8 @@ def compiled() -> Any:  # The module `kernels`
 def data(self: Counts) -> Any:  # A `Data` of `kernels`
     "The table as compiled kernels read it; the weights must be whole."
     if self._data is None:
-        self._data = compiled().as_data(self.columns.T, self.n_states, self.weights)
+        about = self.columns.T, self.n_states, self.weights
+        self._data = compiled().as_data(*about, counters=True)
     return self._data
 
 # %% ../nbs/06_counts.ipynb #5c7c0c40
@@ -283,11 +284,16 @@ def spread(
     act: Callable[[Any], Any],  # What to do with some of the items
     items: Sequence,  # Work to share out
     work: float,  # Rows to look at, all in all; little work is not shared
+    *,
+    neighbours: bool = False,  # Does a thread get items that follow each other?
 ) -> None:
     "Call `act` with all items, or with parts of them in several threads."
     n = min(n_threads(), len(items)) if work >= 2**21 else 1
-    if n <= 1: act(items)
-    else: list(_pool(n).map(act, [items[k::n] for k in range(n)]))
+    if n <= 1: return act(items)
+    cuts = [k * len(items) // n for k in range(n + 1)]
+    if neighbours: parts = [items[low:high] for low, high in zip(cuts, cuts[1:])]
+    else: parts = [items[k::n] for k in range(n)]
+    list(_pool(n).map(act, parts))
 
 # %% ../nbs/06_counts.ipynb #5e1c8001
 def side_by_side(
@@ -457,13 +463,18 @@ def members(
     return found
 
 # %% ../nbs/06_counts.ipynb #389cfab2
+@lru_cache(2**16)
+def _hash(text):
+    "A number of 64 bits that depends on a text."
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
 def name_hashes(
     names: Iterable[Hashable],  # Names of columns
     seed: int,  # Another seed gives other numbers
 ) -> np.ndarray:  # One 64-bit number per name
     "Numbers that depend on names and seed, and on nothing else."
-    digest = lambda name: hashlib.blake2b(f"{seed}|{name}".encode(), digest_size=8).digest()
-    return np.array([int.from_bytes(digest(n), "little") for n in names], dtype=np.uint64)
+    return np.array([_hash(f"{seed}|{name}") for name in names], dtype=np.uint64)
 
 # %% ../nbs/06_counts.ipynb #aaf2f805
 def remember(

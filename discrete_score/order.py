@@ -334,7 +334,7 @@ def step(self: _Search, remaining: list[int]) -> Step:
     answer = self.estimator.values(remaining, self.measure)
     values, errors = (np.asarray(part, dtype=float) for part in answer)
     left, number = tuple(self.names[j] for j in remaining), len(self.names) - len(remaining)
-    free = [k for k, j in enumerate(remaining) if not self.before[j, remaining].any()]
+    free = np.flatnonzero(~self.before[np.ix_(remaining, remaining)].any(1)).tolist()
     candidates = tuple(left[k] for k in free)
     ranked = [free[k] for k in _ranked(candidates, values[free], self.seed)]
     cost, vetoed = float("nan"), ()

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['SCORES', 'FamilyScore', 'LeaveOneOut', 'BDeu', 'Dirichlet', 'SparseBDeu', 'BIC', 'QNML', 'as_score', 'Families',
-           'families_of', 'FamilyTable']
+           'parents_in', 'families_of', 'FamilyTable']
 
 # %% ../nbs/07_scores.ipynb #1c16025c
 from collections.abc import Iterable, Sequence
@@ -393,7 +393,7 @@ def _fill(self: Families, row, child, parents, candidates):
         part = np.ascontiguousarray(part)
         kernels.extend(data, terms, use, child, parents, part, row)
 
-    spread(act, candidates, candidates.size * data.columns.shape[1])
+    spread(act, candidates, candidates.size * data.columns.shape[1], neighbours=True)
 
 # %% ../nbs/07_scores.ipynb #cee5fb29
 @patch
@@ -468,6 +468,15 @@ def _extended(self: Families, group, counts, parents):
         scores[some] = self._evaluate(counts[some], self.counts.size(parents) * m).max(0)
     return scores
 
+# %% ../nbs/07_scores.ipynb #2131990e
+def parents_in(
+    dag: np.ndarray,  # `dag[i, j]`: i -> j
+) -> list[list[int]]:  # For each column, in increasing order
+    "The parents of all columns."
+    found = [[] for _ in range(len(dag))]
+    for child, parent in np.argwhere(np.transpose(dag)).tolist(): found[child].append(parent)
+    return found
+
 # %% ../nbs/07_scores.ipynb #f6bd5662
 @patch
 def total(self: Families,
@@ -478,7 +487,8 @@ def total(self: Families,
     dag, children = np.asarray(dag, dtype=bool), range(self.d) if columns is None else columns
     if dag.shape != (self.d, self.d):
         raise ValueError(f"`dag` must have shape {(self.d, self.d)}; got {dag.shape}.")
-    return float(sum(self.score(j, np.flatnonzero(dag[:, j]).tolist()) for j in children))
+    parents = parents_in(dag)
+    return float(sum(self.score(j, parents[j]) for j in children))
 
 # %% ../nbs/07_scores.ipynb #cc89044b
 @patch

@@ -19,7 +19,7 @@ from .counts import Turns, as_mask, compiled, members, n_threads, name_hashes
 from .counts import out_of_time, spread
 from .graphs import consistent_extension, dag_to_cpdag, edge_list, is_dag, reachable
 from .graphs import topological_order
-from .scores import BDeu, Families, FamilyScore
+from .scores import BDeu, Families, FamilyScore, parents_in
 
 # %% ../nbs/08_search.ipynb #de4984bb
 def shrink(
@@ -96,11 +96,25 @@ class _Climb:
         ties = h[:, None] * np.uint64(0x9E3779B97F4A7C15) ^ h * np.uint64(0xC2B2AE3D27D4EB4F)
         self.now, self.moves, self.dag = np.zeros(n), 0, dag
         self.add, self.drop = np.full((n, n), np.nan), np.full((n, n), -np.inf)
-        self.reach, self.need = np.zeros((n, n), bool), np.zeros((n, n), bool)
-        kernels.reach_all(dag, self.reach)
-        self.state = kernels.Climb(dag, self.reach, allowed, required, self.add, self.drop,
-                                   self.need, ties, np.zeros((n, n), np.int64), dag.sum(0))
-        for j in range(n): self.refresh(j)
+        self.need, after = np.zeros((n, n), bool), np.zeros((n, n), bool)
+        kernels.reach_all(dag, after)
+        self.state = kernels.Climb(dag, after, allowed, required, self.add, self.drop,
+                                   self.need, ties, np.zeros((n, n), np.uint8), dag.sum(0))
+        self.read()
+
+# %% ../nbs/08_search.ipynb #d46f5dcc
+@patch
+def read(self: _Climb):
+    "Read the gains of all columns; extensions if remembered."
+    families, columns, gains = self.families, self.columns.tolist(), np.full_like(self.add, np.nan)
+    for j, at in enumerate(parents_in(self.dag)):
+        child, parents = columns[j], tuple([columns[i] for i in at])
+        scores, row = families.fewer(child, parents), families.known(child, parents)
+        self.now[j] = now = scores[-1]
+        if row is not None: gains[j] = row[self.columns] - now
+        if at: self.drop[at, j] = scores[:-1] - now
+    self.add[:] = gains.T
+    self.drop[self.fixed] = -np.inf
 
 # %% ../nbs/08_search.ipynb #eb0cf78a
 @patch

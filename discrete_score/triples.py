@@ -87,11 +87,11 @@ def find_pairs(
     rule: TripleRule = TripleRule(),  # When a test convinces
 ) -> list[Pair]:  # One per pair without an edge that has a common neighbour
     "What separates the pairs that have a common neighbour but no edge."
-    near, dag, d = network | network.T, network & ~network.T, len(network)
+    near, dag = network | network.T, network & ~network.T
     crowded = near.sum(0).max(initial=0) > rule.neighbours
     strength = _strengths(counts, near) if crowded else None
-    todo = [(i, k) for i, k in combinations(range(d), 2)
-            if not near[i, k] and (near[i] & near[k]).any()]
+    common = near.astype(np.float32) @ near > 0
+    todo = list(map(tuple, np.argwhere(np.triu(common & ~near, 1)).tolist()))
     found = {}
     def sets(pair):
         pools = [_pool(v, pair, near, strength, rule.neighbours) for v in pair]

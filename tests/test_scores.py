@@ -216,18 +216,20 @@ def test_numbers_that_a_score_cannot_take_are_refused(text):
 
 @pytest.mark.parametrize("score", ["loo", "bdeu:10", "qnml", "bic"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_bitsets_passes_and_piles_give_the_same_bits(score, weighted):
+def test_bitsets_passes_piles_and_counters_give_the_same_bits(score, weighted):
     "Whatever the plan: the scores of extensions are the same whole numbers."
     from discrete_score import kernels
     codes, n_states = make(3, d=9, n=400, top=4)
     weights = np.random.default_rng(0).integers(5, 9, 400) if weighted else None
-    plans = {"bitsets": [0, 0, .1, .45, 8], "pass": [1e18, 0, .1, .45, 1e9],
-             "piles": [1e18, 0, .1, .45, 0], "lists": [0, 0, 1e9, 1e9, 8]}
+    never = [.6, .002, 1.2, 1e18, 0]
+    plans = {"bitsets": [0, 0, .1, .45, 8, *never], "pass": [1e18, 0, .1, .45, 1e9, *never],
+             "piles": [1e18, 0, .1, .45, 0, *never], "lists": [0, 0, 1e9, 1e9, 8, *never],
+             "counters": [0, 0, .1, .45, 8, .6, .002, 1.2, -1e18, 0]}
     for parents in ((), (1,), (1, 2, 3), (1, 2, 3, 4, 5)):
         rows = []
         for plan in plans.values():
             families = Families(codes, n_states, score=score, weights=weights)
-            data = kernels.as_data(codes, n_states, weights, plan=np.array(plan))
+            data = kernels.as_data(codes, n_states, weights, plan=np.array(plan), counters=True)
             families.counts._data = data
             rows.append(families.extend(0, parents, [6, 7, 8])[6:])
         alone = [families.score(0, (*parents, c)) for c in (6, 7, 8)]

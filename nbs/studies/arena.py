@@ -396,7 +396,8 @@ def redrawn_means(rows, column):
         above = rows.pivot_table(column, "name", "contestant")
         below = above.notna()*1.
     weights = drawn_again(len(above))
-    drawn = (weights @ above.fillna(0.).to_numpy())/(weights @ below.to_numpy())
+    total = weights @ below.to_numpy()
+    drawn = (weights @ above.fillna(0.).to_numpy())/np.where(total > 0, total, np.nan)
     return pd.DataFrame(drawn, columns=above.columns)
 
 

@@ -94,7 +94,7 @@ print(time.process_time() - start)
 def settings(seed, full):
     "What to measure, of what, and at which sizes; several are separated by spaces."
     found = [("µs per table", way, CELLS, str(n)) for n in LENGTHS[:4 if full else 2]
-             for way in ("bitsets", "pass", "piles", "bincount", "chosen")]
+             for way in ("bitsets", "pass", "piles", "counters", "bincount", "chosen")]
     found += [("tests per second", case, "0 1 2 3 4", str(ROWS)) for case in ("0.1.0", "now")]
     found += [("fit / other", f"{name} {other} {guide}", "", str(ROWS)) for name in NETWORKS
               for other in ("0.1.0", "ghc", "miic") for guide in GUIDES]
@@ -171,10 +171,11 @@ def per_table(way, cells, n):
             for c in range(16, 32): np.bincount(2*code + columns[c], minlength=cells)
         return min(spent(count) for _ in range(5))/16*1e6
     plan = kernels.PLAN.copy()
+    if way != "chosen": plan[8] = -1e18 if way == "counters" else 1e18
     if way == "bitsets": plan[:2] = 0.
-    elif way != "chosen": plan[0], plan[4] = 1e18, 0. if way == "piles" else 1e9
+    elif way in ("pass", "piles"): plan[0], plan[4] = 1e18, 0. if way == "piles" else 1e9
     families = Families(data, [2]*32, score="bdeu:10")
-    families.counts._data = kernels.as_data(data, [2]*32, plan=plan)
+    families.counts._data = kernels.as_data(data, [2]*32, plan=plan, counters=True)
     def extend():
         families._rows.clear()
         families.extend(0, range(1, k + 1), np.arange(16, 32))
