@@ -18,7 +18,7 @@ from .data import Table, as_table
 from .counts import compiled, name_hashes, out_of_time, spread
 from .graphs import reachable
 from .measures import as_measure
-from .pieces import BLOCK, Ask, Elsewhere
+from .pieces import BLOCK, Ask, Elsewhere, give_back
 from .score import check_columns
 from .scores import Families, FamilyScore, FamilyTable, as_score, families_of
 from .search import SearchResult, best_parents, climb, shrink
@@ -410,6 +410,7 @@ class _LongTerm(_Term):
             found = act(*self.some(low, low + BLOCK))
             out = out or tuple(np.empty(n) for _ in found)
             for whole, part in zip(out, found): whole[low:low + BLOCK] = part
+        give_back()
         return out
 
 # %% ../nbs/11_blanket.ipynb #2f352d94

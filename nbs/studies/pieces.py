@@ -126,7 +126,7 @@ PIECES = Study(
                                                        "driver killed 2", "driver killed 3")),
                *(("ER200", 5_000, place) for place in ("memory", "disk", "2 workers")),
                ("ER50", 1_000_000, "memory"), ("ER50", 1_000_000, "disk"),
-               ("ER50", 10_000_000, "disk")],
+               ("ER50", 2_000_000, "disk"), ("ER50", 10_000_000, "disk")],
     "is the result the same wherever the rows are, and what does it cost?", rows,
     key=KEY, columns=(*KEY, *TAKEN), measured=("sent_mb", "peak_mb", "seconds", "cpu_seconds"),
 )
