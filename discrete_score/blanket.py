@@ -18,7 +18,7 @@ from .data import Table, as_table
 from .counts import compiled, name_hashes, out_of_time, spread
 from .graphs import reachable
 from .measures import as_measure
-from .pieces import Ask, Elsewhere
+from .pieces import BLOCK, Ask, Elsewhere
 from .score import check_columns
 from .scores import Families, FamilyScore, FamilyTable, as_score, families_of
 from .search import SearchResult, best_parents, climb, shrink
@@ -341,6 +341,10 @@ class _Term:
     @property
     def nbytes(self): return sum(a.nbytes for a in (self.config, self.x, self.weight, self.p))
 
+    def over(self, act):
+        "What `act(p, x)` gives, for all configurations."
+        return act(self.p, self.x)
+
     def mean(self, values):
         "Mean over the rows of one value per configuration, and its standard error."
         total = self.weight.sum()
@@ -349,9 +353,12 @@ class _Term:
 
     def estimate(self, measure, step=1e-8):
         "V and its standard error: mean of the measure, spread of the rows' influence on it."
-        value, nearer = measure(self.p), self.p * (1 - step)
-        nearer[np.arange(len(self.x)), self.x] += step
-        return self.mean(value)[0], self.mean(value + (measure(nearer) - value) / step)[1]
+        def both(p, x):
+            value, nearer = measure(p), p * (1 - step)
+            nearer[np.arange(len(x)), x] += step
+            return value, value + (measure(nearer) - value) / step
+        value, influence = self.over(both)
+        return self.mean(value)[0], self.mean(influence)[1]
 
 # %% ../nbs/11_blanket.ipynb #ea6ad5b2
 @patch
@@ -387,33 +394,61 @@ def _ask(self: BlanketScore, around):
     if not counts.apart: return
     own = {(b.column, b.parents) for b in around} | {c for b in around for c in b.children}
     self.families_.ask((child, parents, ()) for child, parents in own)
-    todo = [b for b in around if b not in self._terms.items]
-    counts.fetch(Ask((b.column, *b.others), seen=True) for b in todo)
+    todo = [(b.column, *b.others) for b in around if b not in self._terms.items]
+    counts.fetch(Ask(columns, seen=True) for columns in todo if not counts.is_long(columns))
+
+# %% ../nbs/11_blanket.ipynb #93c18321
+@dataclass(frozen=True, eq=False)
+class _LongTerm(_Term):
+    "The same with too many configurations to hold what belongs to each."
+    some: Callable  # Conditionals and states of the column from one configuration to another
+
+    def over(self, act):
+        "What `act(p, x)` gives, for all configurations."
+        n, out = len(self.weight), None
+        for low in range(0, n, BLOCK):
+            found = act(*self.some(low, low + BLOCK))
+            out = out or tuple(np.empty(n) for _ in found)
+            for whole, part in zip(out, found): whole[low:low + BLOCK] = part
+        return out
 
 # %% ../nbs/11_blanket.ipynb #2f352d94
 @patch
 def _evaluate_apart(self: BlanketScore, blanket, columns):
     "The `_Term` of a blanket whose rows are in pieces."
-    counts, j = self.families_.counts, blanket.column
-    states, weight = counts.seen(columns, first=counts.weights is None)
-    x, place = states[0].astype(np.int64), {c: k for k, c in enumerate(columns)}
-    if counts.weights is not None:
-        p = self._product_at(blanket, {c: states[k] for c, k in place.items()}, True)
-        return _Term(Elsewhere(), x, weight, p)
-    kernels, rows = compiled(), np.arange(len(weight))
+    counts, place = self.families_.counts, {c: k for k, c in enumerate(columns)}
+    seen = counts.occurring(columns, first=counts.weights is None)
+    def some(low, high):
+        states = seen.states(low, high)
+        if counts.weights is None: p = self._p_compiled(blanket, place, states)
+        else: p = self._product_at(blanket, {c: states[k] for c, k in place.items()}, True)
+        return p, states[0].astype(np.int64)
+    if counts.is_long(columns):
+        return _LongTerm(Elsewhere(), Elsewhere(), seen.weight, Elsewhere(), some)
+    p, x = some(0, len(seen))
+    return _Term(Elsewhere(), x, seen.weight, p)
+
+# %% ../nbs/11_blanket.ipynb #253bd3eb
+@patch
+def _p_compiled(self: BlanketScore, blanket, place, states):
+    "Conditionals of a blanket at some states, by kernels; `place` is where its columns are."
+    kernels, counts, rows = compiled(), self.families_.counts, np.arange(states.shape[1])
     small = np.ascontiguousarray(states, np.uint8 if counts.n_states.max() <= 256 else np.int32)
-    p = np.empty((len(rows), int(self.table_.n_states[j])))
-    kernels.own_weights(self._family(j, blanket.parents).placed(place), small, rows, p)
+    p = np.empty((len(rows), int(self.table_.n_states[blanket.column])))
+    own = self._family(blanket.column, blanket.parents)
+    kernels.own_weights(own.placed(place), small, rows, p)
     for k, child in enumerate(blanket.children):
         kernels.times_child(self._family(*child).placed(place), small, rows, 0, p)
         if k % 8 == 7: kernels.normalise(p, False)
     kernels.normalise(p, True)
-    return _Term(Elsewhere(), x, weight, p)
+    return p
 
 # %% ../nbs/11_blanket.ipynb #6d7ada12
 @patch
 def _term(self: BlanketScore, blanket):
-    "The `_Term` of a blanket, remembered while memory allows."
+    "The `_Term` of a blanket, remembered while memory allows; long ones are made anew."
+    counts, columns = self.families_.counts, (blanket.column, *blanket.others)
+    if counts.apart and counts.is_long(columns): return self._evaluate(blanket)
     return self._terms.get(blanket, lambda: self._evaluate(blanket))
 
 # %% ../nbs/11_blanket.ipynb #8df586df
@@ -474,12 +509,11 @@ def calibration(self: BlanketScore,
     columns = self._columns(range(self.table_.d) if columns is None else columns)
     around = blankets(self.network(columns).dag, columns)
     self._ask(around)
-    terms = [self._term(b) for b in around]
-    entropy = as_measure("entropy")
-    found = []
-    for t in terms:
-        H, nll = entropy(t.p), -np.log(np.maximum(t.p[np.arange(len(t.x)), t.x], 1e-300))
-        found.append((t.mean(H)[0], t.mean(nll)[0], *t.mean(nll - H)))
+    entropy, found = as_measure("entropy"), []
+    def both(p, x): return entropy(p), -np.log(np.maximum(p[np.arange(len(x)), x], 1e-300))
+    for term in map(self._term, around):
+        H, nll = term.over(both)
+        found.append((term.mean(H)[0], term.mean(nll)[0], *term.mean(nll - H)))
     names = pd.Index([self.table_.names[c] for c in columns], name="column")
     heads = ["entropy", "held_out_nll", "difference", "standard_error"]
     return pd.DataFrame(found, index=names, columns=heads)

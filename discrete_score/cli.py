@@ -344,7 +344,7 @@ def _order(args) -> int:
     _check_targets(args)
     reading, resume = _reading(args), None
     table, model = reading.table(_source(args, reading)), _model(args, _estimator(args))
-    if args.bootstrap: ds.pieces.refuse_pieces(table, "--bootstrap")
+    if args.bootstrap: ds.pieces.refuse_processes(table, args.jobs)
     if args.resume: resume = ds.load_order(args.resume)
     kept, progress = _Kept(args, model, table, resume), _Progress(table.d)
     _announce(model, table)
@@ -543,7 +543,8 @@ def _report(args) -> int:
     matplotlib.use("Agg")
     path, reading = Path(args.out or "report.html"), _reading(args)
     _check_target(path, args.data)
-    table = reading.table(args.data)
+    table = reading.table(_source(args, reading))
+    if args.bootstrap: ds.pieces.refuse_processes(table, args.jobs)
     model = _model(args).fit(table, callback=_Progress(table.d))
     stability = None
     if args.bootstrap: stability = model.bootstrap(n=args.bootstrap, n_jobs=args.jobs)
@@ -565,6 +566,7 @@ def _remark(result) -> None:
 def _add_report(parser) -> None:
     "Options of `report`."
     _add_table(parser)
+    _add_fields(parser, *fields(ds.pieces.Placing))
     _add_search(parser)
     _add_bootstrap(parser, "repeat the search on N half-samples and list the toss-ups")
     parser.add_argument("--title", help="heading of the page (default: from the name of the file)")
@@ -595,7 +597,9 @@ def _diagnose(args) -> int:
                          "put one into a file")
     (order, known), options = _read_order(args.order), dict(test=args.test, alpha=args.alpha)
     options |= {"knowledge": _known(args) or known, "n_samples": args.samples, "seed": args.seed}
-    found = ds.diagnose(_reading(args).table(args.data), order, args.max_in_degree, **options)
+    reading = _reading(args)
+    table = reading.table(_source(args, reading))
+    found = ds.diagnose(table, order, args.max_in_degree, **options)
     print(found.verdict, *found.reasons(), sep="\n- ")
     if args.out: ds.files.write_json(found.to_dict(), args.out)
     return int(found.verdict == "violated")
@@ -604,6 +608,7 @@ def _diagnose(args) -> int:
 def _add_diagnose(parser) -> None:
     "Options of `diagnose`."
     _add_table(parser)
+    _add_fields(parser, *fields(ds.pieces.Placing))
     known = ds.tests.TESTS.words("screened")
     parser.add_argument("--order", required=True, metavar="FILE", help="JSON: a result of `order`, "
                         "or a list of column names, roots first; - reads standard input")
@@ -620,7 +625,9 @@ def _add_diagnose(parser) -> None:
 def _dag(args) -> int:
     "Find the graph of a file."
     _check_graph_targets(args)
-    table = _reading(args).table(args.data)
+    reading = _reading(args)
+    table = reading.table(_source(args, reading))
+    if args.bootstrap: ds.pieces.refuse_processes(table, args.jobs)
     if args.order:
         graph = _graph_along(table, _read_order(args.order)[0], args)
         for note in table.notes: _note(f"note: {_in_shell(note)}")
@@ -678,6 +685,7 @@ def _write_graph(graph, args) -> int:
 def _add_dag(parser) -> None:
     "Options of `dag`."
     _add_table(parser)
+    _add_fields(parser, *fields(ds.pieces.Placing))
     _add_search(parser)
     known = ds.baselines.BASELINES.words("ges")
     parser.add_argument("--order", metavar="FILE", help="JSON file with the order, for example of "
@@ -848,7 +856,7 @@ def _study(args) -> int:
     if args.degree is not None: parts.append(f"degree == {args.degree:g}")
     typed = f"{args.name} --seed {args.seed}" + " --full" * args.full
     typed += "".join(f' --only "{part}"' for part in parts)
-    options = dict(backend=args.backend, scheduler=args.scheduler, only=" and ".join(parts) or None)
+    options = dict(backend=args.backend, cluster=args.cluster, only=" and ".join(parts) or None)
     if args.check: return _check_study(study, path, args.check, options["only"])
     try: rows = ds.studies.run_study(study, path, args.jobs, **options, resume=args.resume,
                                      retry=args.retry, progress=shown, command=typed)
@@ -885,7 +893,7 @@ def _add_study(parser) -> None:
     parser.add_argument("--jobs", type=int, default=1,
                         help="processes; -1: one per core (default: 1)")
     parser.add_argument("--backend", default="loky", help="of joblib, for --jobs (default: loky)")
-    parser.add_argument("--scheduler", metavar="ADDRESS",
+    parser.add_argument("--cluster", "--scheduler", metavar="ADDRESS",
                         help="use the workers of this Dask scheduler, as tcp://host:8786")
 
 # %% ../nbs/43_cli.ipynb #f35f63c0

@@ -158,13 +158,13 @@ def order_evidence(
     table = as_table(table)
     guide = EvidenceGuide(seed=seed).fit(table) if guide is None else guide
     order = [table.names[v] for v in check_order(order, table.d, table.names)]
-    value, arrows, best = guide.evidence(order), guide.margins(), guide.ordering_
+    found, back, best = guide.admitted(order), guide.admitted(order[::-1]), guide.free_
+    arrows = guide.margins()
     place = {name: k for k, name in enumerate(order)}
     turned = arrows.compelled & (arrows["from"].map(place) > arrows["to"].map(place))
     return OrderEvidence(
-        tuple(order), value, max(value, best.value), guide.evidence(order[::-1]),
-        slack=_slack(table),
-        edges=int(guide.graph(order).sum()), best_edges=int(best.network.sum()),
+        tuple(order), found.value, max(found.value, best.value), back.value, slack=_slack(table),
+        edges=int(found.network.sum()), best_edges=int(best.network.sum()),
         compelled=int(arrows.compelled.sum()),
         against=arrows.loc[turned, ["from", "to", "margin"]].reset_index(drop=True))
 
@@ -374,7 +374,7 @@ def diagnose(
     sample, options = Sample(table, n_samples, seed=seed), dict(test=test, alpha=alpha)
     implied = implied_dag(order, sample, **options)
     evidence = order_evidence(table, implied.order, guide=guide)
-    network = guide.graph(implied.order)
+    network = guide.admitted(implied.order).network
     denied = rejected_independences(network, implied.order, sample, **options)
     told, p_value = as_known(knowledge, table.names), None
     if max_in_degree is not None: p_value = in_degree_p_value(implied.p_values, max_in_degree)

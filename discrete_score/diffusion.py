@@ -343,6 +343,7 @@ class _Trainer:
         self.rank, self.size = join_processes(self.device)
         self.epoch, self.history, self.lowest, self.done = 0, [], math.inf, False
         self.losses = []  # Of the batches that are done in this epoch
+        self.short = False  # Read in 16 bits? See `_shorten`
         self._build(rows.n_states)
         self._divide(rows)
         self.part = part or self._largest_part()
@@ -690,7 +691,7 @@ def _fingerprint(self: DiffusionScore, found, weights) -> str:
 
 # %% ../nbs/14_diffusion.ipynb #25b8313f
 @patch
-def _tell(self: DiffusionScore, one, pace):
+def _tell(self: DiffusionScore, one, pace, board=None):
     "Report a training that takes `pace` seconds per epoch: to `progress`, and to the log."
     if one.rank != 0: return
     epochs = one.settings.epochs
@@ -698,17 +699,29 @@ def _tell(self: DiffusionScore, one, pace):
     columns = len(one.rows.n_states)
     told = TrainingProgress(columns, one.epoch, epochs, *one.history[-1], left)
     if self.progress is not None: self.progress(told)
-    if self.log is not None: _append(self.log, one, told, len(one.rows.codes) / pace)
+    if self.log is not None: _append(self.log, one, told, len(one.rows.codes) / pace, board)
 
 
-def _append(path, one, told, speed) -> None:
-    "Add one line to a log: what one epoch gave, as JSON."
+def _append(path, one, told, speed, board) -> None:
+    "Add one line to a log: what one epoch gave, as JSON; its numbers go to a `board` as well."
     line = dict(columns=told.columns, epoch=told.epoch, loss=told.loss, held_out=told.held_out,
                 learning_rate=one.optimiser.param_groups[0]["lr"], rows_per_second=round(speed, 1),
                 processes=one.size, device=str(one.device), time=round(time.time(), 3))
     path.parent.mkdir(parents=True, exist_ok=True)
     known = {key: None if value != value else value for key, value in line.items()}
     with path.open("a", encoding="utf-8") as file: file.write(json.dumps(known) + "\n")
+    if board is None: return
+    for key in ("loss", "held_out", "learning_rate", "rows_per_second"):
+        if known[key] is None: continue
+        board.add_scalar(f"{told.columns} columns/{key}", known[key], told.epoch)
+
+
+def _board(path):
+    "A writer for TensorBoard in a folder beside a log; None where it is not installed."
+    if path is None: return nullcontext()
+    try: from torch.utils.tensorboard import SummaryWriter
+    except ImportError: return nullcontext()
+    return SummaryWriter(path.with_suffix(".tensorboard"))
 
 # %% ../nbs/14_diffusion.ipynb #81ada1f1
 @patch
@@ -724,11 +737,12 @@ def _run(self: DiffusionScore, one, path):
             saved = time.monotonic()
 
     try:
-        while not one.done:
-            one.run_epoch(lambda: save(lambda: one.snapshot(self._print)))
-            kept = one.snapshot(self._print) if keep else None
-            save(lambda: kept)
-            self._tell(one, (time.monotonic() - began) / (one.epoch - first))
+        with _board(None if one.done or one.rank else self.log) as board:
+            while not one.done:
+                one.run_epoch(lambda: save(lambda: one.snapshot(self._print)))
+                kept = one.snapshot(self._print) if keep else None
+                save(lambda: kept)
+                self._tell(one, (time.monotonic() - began) / (one.epoch - first), board)
     except KeyboardInterrupt:
         if kept and kept[1]["epoch"] > _saved_epoch(path): _save(path, *kept)
         raise
@@ -751,6 +765,7 @@ def _trained(self: DiffusionScore, columns):
     if path is not None and path.exists(): one.restore(path, self._print)
     self._run(one, path)
     one.averaged.load_state_dict(one.best)
+    one._shorten()
     self.trained_[columns] = one
     return one
 
@@ -762,8 +777,26 @@ def _read(self: _Trainer, tokens, t):
     times = None
     if self.mode == "retrain":
         times = torch.full((len(tokens),), t, dtype=torch.float32, device=self.device)
-    logits = self.averaged(torch.as_tensor(tokens, device=self.device), times)
+    with _precision(self.device) if self.short else nullcontext():
+        logits = self.averaged(torch.as_tensor(tokens, device=self.device), times)
     return logits.float().softmax(-1).cpu()
+
+# %% ../nbs/14_diffusion.ipynb #9bcb5fe8
+@patch
+def _shorten(self: _Trainer, rows: int = 2048, share: float = .1):
+    "Read in 16 bits from now on, if the device computes in them and V stays where it is."
+    if choose_dtype(self.device) == torch.float32: return
+    some, found = self.rows.take(slice(rows)), []
+    tokens = torch.where(some.known, some.codes.long(), some.n_states)
+    for self.short in (True, False):
+        p = self._read(tokens, 1 / self.settings.time_steps).double()
+        found.append(torch.special.entr(p).sum(-1))
+    seen = p.gather(-1, some.codes.long().cpu()[..., None])[..., 0]
+    error = seen.log().std(0) / math.sqrt(len(self.rows.codes))
+    stays = (found[0] - found[1]).mean(0).abs() <= share * error
+    agreed = stays.all().float().to(self.device)
+    if self.size > 1: dist.broadcast(agreed, 0)
+    self.short = bool(agreed)
 
 # %% ../nbs/14_diffusion.ipynb #2efa5c6f
 @patch
@@ -879,6 +912,12 @@ def _optimism(pull: np.ndarray, held: np.ndarray, share: float, errors: np.ndarr
     gap = (held / share - (pull - held) / (1 - share)).mean()
     return float(max(0., gap - np.sqrt((errors**2).sum() / share) / len(errors)))
 
+# %% ../nbs/14_diffusion.ipynb #e16fb624
+def _unseen(distance: np.ndarray, optimism: float, share: float = .75) -> np.ndarray:
+    "Squares of the errors that the witness shows, with what is left of a `share` of the optimism."
+    squares = np.nan_to_num(distance)**2
+    return squares + max(0., (share * optimism)**2 - squares.mean())
+
 # %% ../nbs/14_diffusion.ipynb #3a6f22cd
 @patch
 def _witness(self: DiffusionScore) -> BlanketScore | None:
@@ -929,7 +968,7 @@ def errors(
     optimism = _optimism(pull, pull_held, share, learning)
     seen = np.full(len(V), np.nan) if other is None else other.values(columns, measure)[0]
     distance = np.abs(V - seen)
-    model = np.sqrt(learning**2 + (optimism / 2)**2 + np.nan_to_num(distance)**2)
+    model = np.sqrt(learning**2 + _unseen(distance, optimism))
     content = dict(value=V, standard_error=np.hypot(sampling, model), sampling=sampling,
                    model=model, learning=learning, optimism=optimism, distance=distance)
     names = pd.Index([self.table_.names[c] for c in columns], name="column")

@@ -34,7 +34,7 @@ from .order import Bootstrap, Guide, Known, Knowledge, OrderResult, Step
 from .order import as_knowledge, as_known
 from .order import bootstrap as resample_order
 from .order import causal_order
-from .pieces import PIECE, PieceTable, as_source, refuse_pieces
+from .pieces import PIECE, PieceTable, as_source, refuse_processes
 from .result import Result, load_result, make_result
 from .score import ExactScore, ScoreEstimator
 
@@ -151,15 +151,19 @@ def _free_mb() -> float | None:
 
 # %% ../nbs/33_discover.ipynb #e3bb109c
 def _piece_cost(table: PieceTable, n: int, seconds: float) -> Cost:
-    "What a search of rows in pieces needs: neither memory nor rounds grow with the rows."
+    "What a search of rows in pieces needs."
     d, place, states = table.d, table.counts.place, float(table.n_states.mean())
-    rounds = round((.6 if place.eager else 1.) * d**2)
+    rounds = round((.6 if place.eager else 1.) * d**2 * max(1., n / 2e6)**.5)
     cells = 40 * d**2 * states**3  # Of all tables that are asked for
     held = n * d * (1 + states / 8) / 2**20
-    largest = min(n, PIECE) * d * (1 + states / 8) / 2**20
+    largest = min(n, PIECE) * d * (1 + states / 8) / 2**20  # Of the pieces, while it is read
+    kept = min(.21 * d**2, 1100.)  # Tables, sums and scores that are remembered
+    most = min(n, np.prod(table.n_states, dtype=float))  # Configurations of one blanket
+    long = 40 * most / 2**20  # These, and values of each
     workers = place.workers
     sent = (20 * cells + n * d) / 2**20 if workers else 0.
-    return Cost(1000 + 3 * largest, seconds, n, d, rounds, sent, held / max(1, workers), workers)
+    memory = 330 + kept + max(3 * largest, largest + long)
+    return Cost(memory, seconds, n, d, rounds, sent, held / max(1, workers), workers)
 
 # %% ../nbs/33_discover.ipynb #5a1c07e9
 def expected_cost(
@@ -532,7 +536,7 @@ def bootstrap(
 ) -> Bootstrap:  # Orders of the resampled tables and what they agree on
     "Repeat the search on resampled tables."
     table = self._table(X, sample_weight)
-    refuse_pieces(table, "a bootstrap")
+    refuse_processes(table, n_jobs)
     options = dict(method=method, n_jobs=n_jobs, seed=self.seed)
     if checkpoint is None: return resample_order(_Search(self), table, n, **options)
     settings, _ = self.settings(table.names)
@@ -599,7 +603,6 @@ def diagnose(
     self._check_complete("{left} columns are still to be placed; let the search end before a "
                          "diagnosis.")
     table = self._table(X, sample_weight)
-    refuse_pieces(table, "a diagnosis")
     known = self.result_.knowledge() if tuple(table.names) == tuple(self.result_.names) else None
     free, bound = self._judges(table)
     found = diagnose_order(table, self.order_, max_in_degree, knowledge=known, guide=free,
@@ -673,7 +676,7 @@ def dag(
         found = replace(found, marks=self.result_.marks_of(found.dag))
     if bootstrap:
         table = self._same_table(X, sample_weight)
-        refuse_pieces(table, "a bootstrap")
+        refuse_processes(table, n_jobs)
         options = dict(n_jobs=n_jobs, seed=self.seed)
         sure = edge_confidence(_Graph(self, asked), table, bootstrap, **options)
         found = replace(found, confidence=sure.shares)

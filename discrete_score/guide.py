@@ -63,7 +63,7 @@ def fit(
     log, self.score_ = np.log(table.total), families.rule
     self.tau_, self.firm_ = self.tolerance * log, self.firmness * log
     self._now, self._known, self._allowed, self._arrows = self.ordering_, {}, allowed, None
-    self._required = known.required
+    self.free_, self._required = self.ordering_, known.required
     return self
 
 # %% ../nbs/23_guide.ipynb #6fbb3087
@@ -502,6 +502,15 @@ def evidence(
     "Log evidence of the network that `order` admits: it compares orders without the truth."
     if not self._required.any(): return self._admitted(order).value
     return self.ordering_.sets.families.total(EvidenceGuide.graph(self, order))
+
+# %% ../nbs/23_guide.ipynb #32a82bc6
+@patch
+def admitted(
+    self: EvidenceGuide,
+    order: Sequence[str],  # Column names, roots first
+) -> Ordering:  # With its network and its evidence
+    "The best network that `order` admits if nothing is held."
+    return Ordering(self.free_.sets, [self.names_.index(name) for name in order])
 
 # %% ../nbs/23_guide.ipynb #0d41cc17
 def random_order(

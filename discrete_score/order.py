@@ -20,6 +20,7 @@ from .data import Table
 from .counts import name_hashes
 from .graphs import check_dag, reachable
 from .measures import as_measure, warn_if_unproven
+from .pieces import PieceTable
 from .score import ScoreEstimator
 
 # %% ../nbs/20_order.ipynb #7cb9f031
@@ -421,9 +422,10 @@ def row_counts(
     table: Table,  # A table; its weights are numbers of rows
 ) -> int | np.ndarray:  # How often each row was seen; the number of rows if there are no weights
     "Rows of a table as they are drawn from; weights that are not whole numbers are an error."
-    if table.weights is None: return table.n
-    counts = np.rint(table.weights).astype(np.int64)
-    if np.allclose(counts, table.weights): return counts
+    weights = table.row_weights() if isinstance(table, PieceTable) else table.weights
+    if weights is None: return table.n
+    counts = np.rint(weights).astype(np.int64)
+    if np.allclose(counts, weights): return counts
     raise Problem("rows are counted here, so weights must be whole numbers; round them, or drop "
                   "them.")
 
@@ -457,8 +459,10 @@ def resample(
     counts = row_counts(table)
     total, again = int(np.sum(counts)), method == "rows"
     drawn = draw_rows(counts, total if again else total // 2, replace=again, seed=seed)
+    weighted = table.weights is not None or again
+    if isinstance(table, PieceTable): return table.drawn(drawn, weighted)
     part = table.take(np.flatnonzero(drawn))
-    if table.weights is None and not again: return part
+    if not weighted: return part
     return replace(part, weights=drawn[drawn > 0].astype(float))
 
 # %% ../nbs/20_order.ipynb #8bf900e2

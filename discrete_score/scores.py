@@ -426,7 +426,7 @@ def _set_sums(self: Families, terms, mask, use, m, within):
         counts, sums = self.counts.occupied(mask, within), np.zeros(alphas.shape, np.int64)
         compiled().sum_terms(terms, counts, 0, 1, len(counts), alphas, use.slots[m], sums)
         known = known | dict(zip(wanted, sums.ravel().tolist()))
-        remember(self._by_set, mask, known, 2**19)
+        remember(self._by_set, mask, known, max(1024, self.cache_mb * 2**20 // 1024))
     return known
 
 # %% ../nbs/07_scores.ipynb #344f60b3

@@ -40,6 +40,7 @@ from .guide import coin_order, marginal_order, random_order
 from .metrics import evaluate
 from .networks import BayesNet, load_network, random_network
 from .order import causal_order
+from .pieces import as_client
 
 # %% ../nbs/51_studies.ipynb #f9acb1af
 _NO_ESTIMATE = ("", "random", "marginal", "coin", "true", "adjacent", "swaps")
@@ -633,24 +634,31 @@ def _units(settings: Sequence) -> list[list]:
         units.setdefault(shared, []).append(s)
     return list(units.values())
 
+# %% ../nbs/51_studies.ipynb #e49d9460
+def _on_cluster(study: Study, units: Sequence, cluster: str) -> Iterator[list]:
+    "The finished units; each is a task of a worker, and of another one if that is lost."
+    client = as_client(cluster, timeout=5)
+    from distributed import as_completed
+    with client:
+        tasks = [client.submit(_run_unit, study, unit, pure=False) for unit in units]
+        try:
+            for task in as_completed(tasks): yield task.result()
+        finally: client.cancel(tasks)
+
 # %% ../nbs/51_studies.ipynb #7439140a
-def _parallel(study: Study, jobs: int, backend: str, scheduler: str | None) -> Iterator[list]:
+def _parallel(study: Study, jobs: int, backend: str, cluster: str | None) -> Iterator[list]:
     "The finished units, in the order in which they are finished."
     units, alone = _units(study.settings), replace(study, settings=())
-    if jobs == 1 and scheduler is None:
+    if cluster is not None:
+        yield from _on_cluster(alone, units, cluster)
+        return
+    if jobs == 1:
         for unit in units: yield from (_run_unit(alone, [s]) for s in unit)
         return
-    from joblib import delayed, parallel_config
+    from joblib import delayed
     tasks = [delayed(_run_unit)(alone, unit) for unit in units]
     how = {"return_as": "generator_unordered", "batch_size": 1}
-    if scheduler is None:
-        yield from in_processes(tasks, jobs, backend=backend, **how)
-        return
-    try: from distributed import Client
-    except ImportError:
-        raise ImportError("a cluster needs Dask: pip install 'discrete_score[cluster]'") from None
-    with Client(scheduler, timeout=5), parallel_config(backend="dask"):
-        yield from in_processes(tasks, -1, **how)
+    yield from in_processes(tasks, jobs, backend=backend, **how)
 
 # %% ../nbs/51_studies.ipynb #b1f4da69
 @dataclass(frozen=True)
@@ -705,7 +713,7 @@ def run_study(
     jobs: int = 1,  # Processes; 1 computes in this one
     *,
     backend: str = "loky",  # Of joblib, for `jobs` other than 1
-    scheduler: str | None = None,  # Use the workers of this Dask scheduler, as "tcp://host:8786"
+    cluster: str | None = None,  # Use the workers of this Dask scheduler, as "tcp://host:8786"
     only: str | None = None,  # Run the rows that meet this condition, see `Study.only`
     resume: bool = False,  # Go on with a file that has rows already: compute what is missing
     retry: bool = False,  # Compute rows again that failed
@@ -723,7 +731,7 @@ def run_study(
                           "or choose another file.", path=path, n=len(file.rows),
                           resume=base.Setting("resume", True))
         missing = _missing(chosen, file.rows, retry)
-        results = _parallel(missing, jobs, backend, scheduler)
+        results = _parallel(missing, jobs, backend, cluster)
         try: _write_all(file, missing, results, progress)
         finally: _close(results)
     return read_results(path)

@@ -17,7 +17,7 @@ from .base import Problem, Registry, Setting, patch
 from .data import Table, as_table
 from .counts import Counts, as_mask, compiled
 from .order import draw_rows, row_counts
-from .pieces import Ask
+from .pieces import Ask, PieceTable
 from .regression import multinomial
 from .scores import Families
 from .search import ParentSets
@@ -56,6 +56,7 @@ def _drawn(table: Table, n_samples: int | None, seed: int) -> np.ndarray:
     counts = row_counts(table)
     if n_samples is not None and np.sum(counts) > n_samples:
         counts = draw_rows(counts, n_samples, seed=seed)
+    if isinstance(table, PieceTable): return table.rows(counts)
     return table.codes if np.ndim(counts) == 0 else np.repeat(table.codes, counts, axis=0)
 
 # %% ../nbs/21_tests.ipynb #aa5a1421

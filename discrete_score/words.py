@@ -48,6 +48,9 @@ class Method:
     seed: int = option(0, "seed of everything random", label="Seed")
 
 # %% ../nbs/40_words.ipynb #b475946c
+_FLAGS = {"n_jobs": "--jobs", "n_samples": "--samples"}  # Of settings that are no fields
+
+
 def describe(
     name: str,  # Name of a setting in Python
 ) -> dict:  # What `option` was told: text, label, flag, choices, metavar, const
@@ -56,7 +59,7 @@ def describe(
     known = {part.name: part for kind in kinds for part in fields(kind) if part.metadata}
     words = dict(text="", label="", flag="", metavar="", const=None, choices={})
     if name in known: words |= known[name].metadata | {"choices": choices_of(known[name])}
-    words["flag"] = words["flag"] or "--" + name.replace("_", "-")
+    words["flag"] = words["flag"] or _FLAGS.get(name) or "--" + name.replace("_", "-")
     words["label"] = words["label"] or name.replace("_", " ").capitalize()
     return words
 

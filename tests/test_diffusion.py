@@ -9,6 +9,7 @@ import time
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -186,15 +187,56 @@ def test_errors_of_v_have_two_parts_and_the_margin_uses_both(csv):
     brief = DiffusionScore(settings=Settings(epochs=1), device="cpu").fit(table)
     found = brief.errors(range(4), "kl_uniform")
     assert np.allclose(found.standard_error, np.hypot(found.sampling, found.model))
-    parts = found.learning, found.optimism / 2, found.distance
-    assert np.allclose(found.model, np.linalg.norm(parts, axis=0))
+    rest = max(0., (.75 * found.optimism.iloc[0])**2 - (found.distance**2).mean())
+    assert np.allclose(found.model**2, found.learning**2 + found.distance**2 + rest)
     step = ds.causal_order(brief, table.names, "kl_uniform", max_steps=1).steps[0]
     lead = found.value.max() - found.value.nlargest(2).iloc[1]
     assert step.margin < 4 < lead / found.sampling.max()
     alone = DiffusionScore(settings=Settings(epochs=1), device="cpu", witness=False).fit(table)
     other = alone.errors(range(4), "kl_uniform")
     assert other.distance.isna().all() and np.array_equal(other.learning, found.learning)
-    assert (other.model < found.model).all()
+    assert (other.model**2).mean() < (found.model**2).mean()
+
+
+def test_a_network_is_read_in_16_bits_only_where_v_stays(csv, monkeypatch):
+    "bfloat16 on a CPU, as if it were a GPU that computes in it."
+    fitted = DiffusionScore(settings=Settings(epochs=4), device="cpu").fit(ds.read_table(csv))
+    (one,), long = fitted.trained_.values(), fitted.errors(range(4), "entropy")
+    assert not one.short
+    monkeypatch.setattr("discrete_score.diffusion.choose_dtype", lambda *_: torch.bfloat16)
+    one._shorten(share=0.)
+    assert not one.short
+    one._shorten()
+    assert one.short
+    short = np.array([ds.as_measure("entropy")(p).mean()
+                      for p in fitted.conditionals(fitted.table_.codes, range(4))])
+    assert 0 < np.abs(short - long.value).max() and (abs(short - long.value) < long.sampling).all()
+
+
+def test_the_log_goes_to_tensorboard_where_that_is_installed(csv, tmp_path, monkeypatch):
+    "A stand-in for its writer: the numbers of the log, epoch by epoch, and closed in the end."
+    class Writer(list):
+        def __init__(self, folder): made.append((folder, self))
+        def add_scalar(self, *line): self.append(line)
+        def __enter__(self): return self
+        def __exit__(self, *_): self.append("closed")
+
+    def fit(epochs, **options):
+        where = dict(device="cpu", log=tmp_path / "run.jsonl")
+        DiffusionScore(settings=Settings(epochs=epochs), **where, **options).fit(table)
+
+    table, made, name = ds.read_table(csv), [], "torch.utils.tensorboard"
+    monkeypatch.setitem(sys.modules, name, None)
+    fit(1)
+    assert len((tmp_path / "run.jsonl").read_text().splitlines()) == 1
+    monkeypatch.setitem(sys.modules, name, SimpleNamespace(SummaryWriter=Writer))
+    for _ in range(2): fit(2, checkpoint=tmp_path / "runs")
+    (folder, written), = made
+    assert folder == tmp_path / "run.tensorboard" and written.pop() == "closed"
+    lines = [json.loads(line) for line in (tmp_path / "run.jsonl").read_text().splitlines()[1:]]
+    tags = "loss", "held_out", "learning_rate", "rows_per_second"
+    assert written == [(f"4 columns/{tag}", line[tag], line["epoch"])
+                       for line in lines for tag in tags] and len(lines) == 2
 
 
 def search(csv, mode, epochs, out, folder=None, rank=0, size=1, port=None):

@@ -1,21 +1,36 @@
 """Tables in pieces: the same result to the bit, wherever the rows are."""
+import contextlib
+import inspect
+import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
+import time
 import warnings
+from itertools import combinations
 
+import matplotlib
+import matplotlib.pyplot
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from sklearn.base import clone
 
 from shell import in_shell
 import discrete_score as ds
 from discrete_score.counts import Counts
+from discrete_score.discover import Fitted
 from discrete_score.files import Reading, fingerprint
-from discrete_score.pieces import Ask, OnDisk, PieceCounts, as_source, make_piece, parquet_parts
-from discrete_score.tests import chi2_exact_many
+from discrete_score.order import resample
+from discrete_score.pieces import Ask, Elsewhere, OnDisk, PieceCounts, PieceTable, as_source
+from discrete_score.pieces import make_piece, parquet_parts
+from discrete_score.tests import Sample, chi2_exact_many
+
+matplotlib.use("Agg")
 
 
 def survey(seed, n=300):
@@ -82,6 +97,8 @@ def test_a_dask_dataframe_is_fitted_like_its_frame(threads):
     parts = dask.from_pandas(frame, npartitions=3)
     model = ds.DiscreteScore(missing="state")
     assert found(model, parts) == found(model, frame)
+    one, two = (model.fit(data).bootstrap(n=2).orders for data in (parts, frame))
+    assert (one == two).all()
 
 
 def test_partitions_without_rows_or_without_a_cell_are_no_obstacle(threads):
@@ -177,6 +194,18 @@ def test_tables_are_asked_for_in_one_round():
     assert far.rounds == 1
 
 
+def test_what_the_driver_remembers_has_a_bound():
+    near, far = counted(5, False)
+    far.limit, far.room = 2**15, 2**12
+    for columns in combinations(range(6), 3):
+        one, two = (counts.family(columns[0], columns[1:]) for counts in (near, far))
+        assert (one.sum(1) == two.sum(1)).all()
+        far.seen(columns)
+    held = sum(table.nbytes + 256 for table in far._tables.values())
+    assert held == far._bytes <= 2**15 and 1 < len(far._tables) < 20
+    assert sum(seen.nbytes for seen in far._seen.values()) <= 2**12
+
+
 def test_bad_files_are_named_in_one_message(tmp_path):
     pattern = write(survey(0), tmp_path)
     frame = pd.read_parquet(tmp_path / "part1.parquet")
@@ -209,14 +238,100 @@ def test_what_needs_rows_in_one_place_says_so_first(tmp_path):
     with pytest.raises(ValueError, match="in pieces"):
         ds.DiscreteScore(estimator=ds.ExactScore(ds.load_network("earthquake"))).fit(table)
     model = ds.DiscreteScore(missing="state").fit(table)
-    with pytest.raises(ValueError, match="in pieces"): model.bootstrap(n=2)
-    with pytest.raises(ValueError, match="in pieces"): model.diagnose()
+    with pytest.raises(ValueError, match="`n_jobs` at 1"): model.bootstrap(n=2, n_jobs=2)
+    with pytest.raises(ValueError, match="`n_jobs` at 1"): model.dag(bootstrap=2, n_jobs=2)
+    with pytest.raises(ValueError, match="in pieces"): model.dag(base="ordcd")
     with pytest.raises(ValueError, match="in pieces"): model.estimator_.conditionals(None, range(7))
     with pytest.raises(ValueError, match="whole numbers"):
         half = survey(0).assign(times=.5)
         shutil.rmtree(tmp_path)
         tmp_path.mkdir()
         Reading(missing="state", weights="times").table(as_source(write(half, tmp_path)))
+
+
+@pytest.fixture(scope="module", params=["times", None], ids=["weighted", "plain"])
+def fitted(request, tmp_path_factory):
+    "The same table, searched in memory and in pieces."
+    frame = survey(1) if request.param else survey(1).drop(columns="times")
+    folder = tmp_path_factory.mktemp("after")
+    pattern, model = write(frame, folder), ds.DiscreteScore(missing="state", bins="auto")
+    whole = pd.concat(map(pd.read_parquet, sorted(folder.glob("*"))))
+    return [clone(model).fit(data, sample_weight=request.param) for data in (whole, pattern)]
+
+
+ASKED = dict(
+    diagnose=lambda model, path: model.diagnose(max_in_degree=2).to_dict(),
+    bootstrap=lambda model, path: model.bootstrap(n=2).orders.tolist(),
+    with_replacement=lambda model, path: model.bootstrap(n=2, method="rows").orders.tolist(),
+    resampled=lambda model, path: fingerprint(resample(model.result_.table, "half", seed=3)),
+    dag=lambda model, path: model.dag().dag.tolist(),
+    dag_of_a_learner=lambda model, path: model.dag(base="ges").dag.tolist(),
+    arrows=lambda model, path: model.dag(bootstrap=2).confidence.tolist(),
+    report=lambda model, path: model.report(path / "page.html").read_text(),
+    view=lambda model, path: model.view().page,
+    effect=lambda model, path: model.effect("c1", "c3", adjust=["c0"]).to_dict(),
+    calibration=lambda model, path: model.estimator_.calibration().to_csv(),
+    guide=lambda model, path: model.guide_.margins().to_csv(),
+    markdown=lambda model, path: model._repr_markdown_(),
+    result=lambda model, path: model.to_dict(rows=False),
+)
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_whatever_is_asked_after_the_search_is_the_same(asked, fitted, tmp_path):
+    near, far = (ASKED[asked](model, tmp_path) for model in fitted)
+    assert near == far
+
+
+def test_attributes_and_pictures_after_the_search_are_the_same(fitted):
+    names = [name for name, kind in inspect.getmembers(Fitted) if isinstance(kind, property)]
+    assert len(names) > 10
+    for name in names: assert repr(getattr(fitted[0], name)) == repr(getattr(fitted[1], name)), name
+    for model in fitted: matplotlib.pyplot.close(model.plot().figure)
+
+
+def test_nothing_after_the_search_is_left_untried():
+    public = {name for name, kind in inspect.getmembers(ds.DiscreteScore, inspect.isfunction)
+              if not name.startswith("_")}
+    tried = {"bootstrap", "dag", "diagnose", "effect", "fit", "plot", "report", "save", "to_dict",
+             "view"}
+    about_settings = {"get_metadata_routing", "get_params", "set_params", "settings"}
+    assert public <= tried | about_settings
+
+
+def test_blankets_with_very_many_configurations_give_the_same_bits(monkeypatch):
+    frame = ds.load_network("sachs").sample(900, seed=4).astype(str)
+    near = ds.BlanketScore().fit(Reading().table(frame))
+    far = ds.BlanketScore().fit(in_pieces(Reading().table(frame)))
+    monkeypatch.setattr(ds.blanket, "BLOCK", 64)
+    monkeypatch.setattr(far.families_.counts, "room", 0)
+    columns = range(11)
+    assert far.families_.counts.is_long(columns)
+    for one, two in zip(near.values(columns), far.values(columns)):
+        assert one.tobytes() == two.tobytes()
+    assert near.calibration().equals(far.calibration())
+    assert not far._terms.items
+
+
+def in_pieces(table):
+    "The same table with its rows in three pieces."
+    codes = [rows.T.astype(np.uint8) for rows in np.array_split(np.asarray(table.codes), 3)]
+    pieces = [make_piece(rows, table.n_states) for rows in codes]
+    counts = PieceCounts(OnDisk(), pieces, table.n_states, table.n)
+    return PieceTable(table.schema, Elsewhere(), None, counts=counts)
+
+
+def test_rows_can_be_drawn_on_a_cluster(tmp_path, threads):
+    frame = survey(2)
+    pattern, reading = write(frame, tmp_path), Reading(missing="state", weights="times")
+    near, far = (reading.table(as_source(pattern, cluster=place)) for place in (None, threads))
+    for method in ("half", "rows"):
+        one, two = (resample(table, method, seed=5) for table in (near, far))
+        assert fingerprint(one) == fingerprint(two)
+        assert (one.counts.table((0, 3)) == two.counts.table((0, 3))).all()
+    assert (Sample(near, 40).codes == Sample(far, 40).codes).all()
+    with pytest.raises(ValueError, match="`n_samples`"):
+        far.rows(np.full(far.n, 2**20))
 
 
 def test_effects_and_saved_results_need_only_counts(tmp_path):
@@ -265,8 +380,13 @@ def test_the_command_line_reads_in_pieces(tmp_path):
     assert first == second
     code, _, said = in_shell("order", tmp_path / "table.csv", "--pieces")
     assert code != 0 and "Parquet" in said
-    code, out, said = in_shell("order", tmp_path / "table.parquet", "--pieces", "--bootstrap", "2")
-    assert code != 0 and not out and "--nrows" in said
+    half = "order", tmp_path / "table.parquet", "--bootstrap", "2"
+    code, out, said = in_shell(*half, "--pieces", "--jobs", "2")
+    assert code != 0 and not out and "--jobs" in said
+    assert in_shell(*half, "--pieces")[:2] == in_shell(*half)[:2]
+    diagnose = "diagnose", tmp_path / "table.parquet", "--order", tmp_path / "one.json"
+    for call in (("dag", tmp_path / "table.parquet"), diagnose):
+        assert in_shell(*call, "--pieces")[:2] == in_shell(*call)[:2]
 
 
 def test_a_killed_worker_changes_nothing(tmp_path):
@@ -284,3 +404,39 @@ def test_a_killed_worker_changes_nothing(tmp_path):
         table.counts.place.ask = unlucky
         assert found(ds.DiscreteScore(), table) == memory
         assert left[0] < 0
+
+
+@contextlib.contextmanager
+def cluster_of_processes(folder):
+    "A scheduler and a worker, each a program of its own: the scheduler, and its address."
+    about, calls = folder / "scheduler.json", []
+    options = dict(stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL, cwd=folder)
+    for words in ("scheduler --port 0", "worker --nthreads 1 --no-nanny --death-timeout 60"):
+        call = [sys.executable, "-m", "dask", *words.split(), "--no-dashboard"]
+        calls.append(subprocess.Popen([*call, "--scheduler-file", str(about)], **options))
+    try:
+        while not about.exists() or not about.read_text().endswith("}"): time.sleep(.05)
+        yield calls[0], json.loads(about.read_text())["address"]
+    finally:
+        for call in calls: call.kill()
+        for call in calls: call.wait()
+
+
+def test_a_killed_scheduler_is_one_message_and_its_counts_are_used_again(tmp_path, threads):
+    frame = ds.load_network("sachs").sample(300, seed=3).astype(str)
+    pattern, kept = write(frame, tmp_path, cuts=(150,)), tmp_path / "kept"
+    with cluster_of_processes(tmp_path) as (scheduler, address):
+        table = Reading().table(as_source(pattern, cluster=address, folder=kept))
+        ask, left = table.counts.place.ask, [30]
+        def unlucky(*args, **more):
+            left[0] -= 1
+            if not left[0]: scheduler.kill()
+            return ask(*args, **more)
+        table.counts.place.ask = unlucky
+        with pytest.raises(ValueError, match="scheduler of the cluster is lost.*same `folder"):
+            ds.DiscreteScore().fit(table)
+        table.counts.place.client.close(timeout=1)
+    again = Reading().table(as_source(pattern, cluster=threads, folder=kept))
+    known = len(again.counts.ledger.found)
+    assert found(ds.DiscreteScore(), again) == found(ds.DiscreteScore(), frame)
+    assert 0 < known < len(again.counts.ledger.found)

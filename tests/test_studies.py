@@ -143,17 +143,45 @@ def test_worker_processes_and_a_cluster_give_the_same_rows(tmp_path, undisturbed
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True,
                                   dashboard_address=None) as cluster:
         assert cluster.scheduler_address.startswith("tcp://")
-        table = run_study(SMALL, tmp_path/"dask.csv", scheduler=cluster.scheduler_address)
+        table = run_study(SMALL, tmp_path/"dask.csv", cluster=cluster.scheduler_address)
         with distributed.Client(cluster) as client:
             workers = client.scheduler_info()["workers"].values()
             busy = [worker["metrics"]["cpu"] for worker in workers]
     assert len(busy) == 2 and same(table, undisturbed)
 
 
+COINS = """from discrete_score.studies import Study
+def rows(setting):
+    coin, k = setting
+    yield {"worth": {"penny": 1, "dime": 10}[coin] * int(k)}
+COINS = Study("coins", [(c, k) for c in ("penny", "dime") for k in range(4)], "what is it worth?",
+              rows, key=("coin", "k"), columns=("coin", "k", "worth"))
+"""
+
+
+def test_a_study_of_a_file_runs_on_a_cluster_from_the_shell_and_resumes(tmp_path, shell):
+    distributed = pytest.importorskip("distributed")
+    file, here, there = tmp_path/"coins.py", tmp_path/"here.csv", tmp_path/"there.csv"
+    file.write_text(COINS)
+    assert shell(file, "--out", here)[0] == 0
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True,
+                                  dashboard_address=None) as cluster:
+        address = "--cluster", cluster.scheduler_address
+        assert shell(file, "--out", there, "--only", "k < 2", *address)[0] == 0
+        first = there.read_text()
+        assert len(read_results(there)) == 4
+        assert shell(file, "--out", there, "--resume", *address)[0] == 0
+    assert there.read_text().startswith(first)
+    one, two = (read_results(path).sort_values(["coin", "k"]).values.tolist()
+                for path in (here, there))
+    assert one == two and len(one) == 8
+    assert shell(file, "--out", there, "--check", "8")[0] == 0
+
+
 def test_a_cluster_that_is_not_there(tmp_path):
     pytest.importorskip("distributed")
-    with pytest.raises(OSError):
-        run_study(SMALL, tmp_path/"x.csv", scheduler="tcp://127.0.0.1:9", only=FIRST)
+    with pytest.raises(ValueError, match="no scheduler answers"):
+        run_study(SMALL, tmp_path/"x.csv", cluster="tcp://127.0.0.1:9", only=FIRST)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

@@ -67,7 +67,7 @@ belief, real, peers = map(beside, ("belief", "belief_real", "peers"))
 TABLE = "kind", "part", "name", "n", "seed"
 KEY = *TABLE, "method"
 QUICK = ("ours", "paper", "score+ges", "score+pc", "ghc", "tabu", "miic", "pc", "ges-bdeu",
-         "coin", "marginal", "empty", "true-class")
+         "ges-bic", "coin", "marginal", "empty", "true-class")
 MEDIUM = "pgmpy-hc",
 SLOW = "score+gam", "cl-ges", "cl-boss", "cl-grasp", "pgmpy-ges", "pgmpy-pc"
 SMALL = "earthquake", "cancer", "survey", "asia", "sachs", "ER20 degree 2"
@@ -386,8 +386,8 @@ def drawn_again(n, draws=1000, seed=0):
     return np.array([np.bincount(row, minlength=n) for row in picks])
 
 
-def intervals(rows, column):
-    "95 % intervals of `means` of one column: networks are drawn again, not tables."
+def redrawn_means(rows, column):
+    "`means` of one column when networks are drawn again, not tables: one row per draw."
     shares = {"right": ("right", "claims"), "recall": ("recalled", "truly")}
     if column in shares:
         above, below = (rows.pivot_table(c, "name", "contestant", aggfunc="sum")
@@ -396,18 +396,25 @@ def intervals(rows, column):
         above = rows.pivot_table(column, "name", "contestant")
         below = above.notna()*1.
     weights = drawn_again(len(above))
-    drawn = (weights @ above.fillna(0.).to_numpy())/(weights @ below.to_numpy())
-    ends = np.nanquantile(drawn, [.025, .975], axis=0)
-    return pd.DataFrame(ends.T, above.columns, ["low", "high"])
+    total = weights @ below.to_numpy()
+    drawn = (weights @ above.fillna(0.).to_numpy())/np.where(total > 0, total, np.nan)
+    return pd.DataFrame(drawn, columns=above.columns)
 
 
-def ahead(table, reading="ours"):
-    "Per quality column: one reading of ours, the best of the others, and who that is."
+def intervals(rows, column):
+    "95 % intervals of `means` of one column."
+    return redrawn_means(rows, column).quantile([.025, .975]).T.set_axis(["low", "high"], axis=1)
+
+
+def ahead(rows, reading="ours"):
+    "Per quality column: one reading of ours, the best of the others, and the lead over it."
+    table, found = means(rows), {}
     others = table.drop(index=[*READINGS, *NULLS], errors="ignore")
-    found = {}
     for column, more in QUALITY.items():
-        sign, own = 1 if more else -1, table.loc[reading, column]
+        sign, drawn = 1 if more else -1, redrawn_means(rows, column)
         best = (sign*others[column]).idxmax()
-        has = others.loc[best, column]
-        found[column] = {reading: own, "best other": best, "has": has, "ahead": sign*(own - has)}
+        own, has = table.loc[reading, column], others.loc[best, column]
+        low, high = (sign*(drawn[reading] - drawn[best])).quantile([.025, .975])
+        found[column] = {reading: own, "best other": best, "has": has, "ahead": sign*(own - has),
+                         "low": low, "high": high}
     return pd.DataFrame(found).T
