@@ -497,7 +497,8 @@ def add_sixteen(typing, counter, table, rows):
         def bits_of(k):
             at = place(rows, ir.Constant(word, 4 * k), ir.IntType(32))
             number = builder.zext(builder.load(at, align=4), word)
-            return builder.load(place(table, builder.shl(number, ir.Constant(word, 6)), row), align=8)
+            offset = builder.shl(number, ir.Constant(word, 6))
+            return builder.load(place(table, offset, row), align=8)
 
         def full(a, b, c):
             x = builder.xor(a, b)
