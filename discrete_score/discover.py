@@ -174,10 +174,12 @@ def expected_cost(
 ) -> Cost:
     "Memory and time that a search with the default estimator will take, before it starts."
     n, d = rows or table.n, table.d
-    wide, more = (1.0, 0.0) if guide is None else (1.5, 1.0)
+    more = 0. if guide is None else 1.
     seconds = .5 + d**1.7 * (3e-7 * n**.8 + more * 2.4e-8 * n**1.1)
     if isinstance(table, PieceTable): return _piece_cost(table, n, seconds)
-    return Cost(400 + 24e-6 * n * d * wide, seconds, n, d)
+    per_cell, per_row = 38e-6 + more * 12e-6, more * 2e-4
+    pairs = (.3 + more * .2) * d + (5e-4 + more * 2.5e-3) * d**2
+    return Cost(390 + per_cell * n * d + per_row * n + pairs, seconds, n, d)
 
 # %% ../nbs/33_discover.ipynb #e1eebbcb
 def _fitted(read: Callable[[Result], object], text: str) -> property:
