@@ -12,7 +12,7 @@ from pathlib import Path
 from discrete_score.studies import Study, check_study, make_study, read_results
 
 RESULTS = Path(__file__).parent / "results"
-TIMED = "belief_cost", "limits_load", "neural_speed", "pieces", "search", "speed"
+TIMED = "limits_load", "neural_speed", "pieces", "search", "speed"
 TRAINED = ("diffusion", "neural", "neural_errors", "neural_figures", "neural_judged",
            "neural_options", "neural_paper")
 FILES = sorted({path.stem for path in RESULTS.glob("*.csv")} - {*TIMED, *TRAINED, "checks"})
