@@ -290,7 +290,7 @@ def network(self: BlanketScore,
     step = key < before and len(before) == len(key) + 1
     found = last if key == before else None if step else self._networks.get(key)
     if found is None: found = self._search(key, last if key < before else None)
-    self._last = self._networks[key] = found
+    self._last, self._networks[key] = found, replace(found, climbed=None)
     return found
 
 # %% ../nbs/11_blanket.ipynb #ebc7855d
@@ -298,7 +298,7 @@ def network(self: BlanketScore,
 def _search(self: BlanketScore, columns, last):
     "Learn a network: anew, or by climbing on from the `last` one."
     options = dict(max_parents=self.max_parents, seed=self.seed)
-    if last is not None: return climb(self.families_, last.dag, columns=columns, **options)
+    if last is not None: return climb(self.families_, last, columns=columns, **options)
     first = climb(self.families_, columns=columns, **options)
     return improve_network(self.families_, first, **options)
 

@@ -4,19 +4,20 @@
 
 # %% auto #0
 __all__ = ['LEVELS', 'PLAN', 'RISING', 'LEFT_OUT', 'LIKELIHOOD', 'SET', 'N_SET', 'BRANCH', 'N_BRANCH', 'SHRUNK', 'N_SHRUNK',
-           'CHILD', 'NO_ROOM', 'WISHES', 'ROOT', 'TO_SHRINK', 'READY', 'kernel', 'part', 'Data', 'pack', 'popcount',
-           'ones', 'pack_rows', 'as_data', 'Terms', 'far_term', 'term', 'Use', 'picks', 'worth', 'cells_of', 'sizes_of',
-           'cut', 'seen_configs', 'seen_cells', 'list_rows', 'count_cells', 'sum_terms', 'extend_small', 'renumber',
-           'codes_of', 'piles_of', 'walk', 'extend_large', 'cell_of_rows', 'extend_dense', 'add_sixteen', 'add_where',
-           'count_rows', 'add_terms', 'sum_piles', 'extend_rows', 'size_of', 'turns', 'extend', 'count_family',
-           'family_sums', 'count_extended', 'Trees', 'new_trees', 'enlarged', 'rank_branches', 'candidates_of',
-           'add_node', 'ask', 'descend', 'choose', 'set_shrunk', 'choose_all', 'network_of', 'Sizes', 'new_sizes',
-           'find_size', 'need_size', 'add_size', 'Tables', 'new_tables', 'find_set', 'add_set', 'core_bits',
-           'count_core', 'fill_modes', 'count_set', 'sum_family', 'extend_known', 'use_of', 'row_of', 'score_of',
-           'without', 'counts_without', 'shrink_set', 'set_of', 'grant_next', 'grant_all', 'Places', 'holds',
-           'look_around', 'value_places', 'new_places', 'bar', 'move', 'improve', 'reach_all', 'Climb', 'find_legal',
-           'gain_of', 'best_move', 'take_move', 'distinct_rows', 'Lookup', 'find_key', 'own_weights', 'shares_of',
-           'times_child', 'normalise', 'add_stratum', 'strata_by_bits', 'strata_by_rows', 'test_pair']
+           'CHILD', 'NO_ROOM', 'WISHES', 'ROOT', 'TO_SHRINK', 'READY', 'NO_SPACE', 'SIZE_WANTED', 'kernel', 'part',
+           'Data', 'pack', 'popcount', 'ones', 'pack_rows', 'as_data', 'Terms', 'far_term', 'term', 'Use', 'picks',
+           'worth', 'cells_of', 'sizes_of', 'cut', 'seen_configs', 'seen_cells', 'list_rows', 'count_cells',
+           'sum_terms', 'extend_small', 'renumber', 'number_seen', 'codes_of', 'piles_of', 'walk', 'extend_large',
+           'cell_of_rows', 'extend_dense', 'add_sixteen', 'add_where', 'count_rows', 'add_terms', 'sum_piles',
+           'extend_rows', 'size_of', 'turns', 'extend', 'count_family', 'family_sums', 'count_extended', 'Trees',
+           'new_trees', 'enlarged', 'rank_branches', 'candidates_of', 'add_node', 'ask', 'descend', 'choose',
+           'set_shrunk', 'choose_all', 'network_of', 'Sizes', 'new_sizes', 'find_size', 'need_size', 'add_size',
+           'Tables', 'new_tables', 'find_set', 'add_set', 'core_bits', 'count_core', 'fill_modes', 'count_set',
+           'sum_family', 'with_child', 'extend_known', 'use_of', 'row_of', 'score_of', 'without', 'counts_without',
+           'fewer_scores', 'known_counts', 'shrink_set', 'set_of', 'grant_next', 'grant_all', 'Places', 'holds',
+           'look_around', 'value_places', 'new_places', 'bar', 'move', 'improve', 'improve_here', 'reach_all', 'Climb',
+           'find_legal', 'gain_of', 'best_move', 'take_move', 'distinct_rows', 'Lookup', 'find_key', 'own_weights',
+           'shares_of', 'times_child', 'normalise', 'add_stratum', 'strata_by_bits', 'strata_by_rows', 'test_pair']
 
 # %% ../nbs/98_kernels.ipynb #c279ec3e
 import math
@@ -353,6 +354,19 @@ def renumber(code, keys, values):
         code[i] = values[at]
     return used
 
+# %% ../nbs/98_kernels.ipynb #092feab4
+@kernel
+def number_seen(code, size):
+    "As `renumber`, for codes below a `size` that is not too large."
+    number, used = np.full(size, -1, np.int32), np.int32(0)
+    for i in range(code.size):
+        at = np.uint64(code[i])
+        if number[at] < 0:
+            number[at] = used
+            used += 1
+        code[i] = number[at]
+    return np.int64(used)
+
 # %% ../nbs/98_kernels.ipynb #dd5f07bb
 @kernel
 def codes_of(data, parents, limit):
@@ -362,10 +376,11 @@ def codes_of(data, parents, limit):
     keys, values, wide = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
     for p in parents:
         m, column = data.n_states[p], data.columns[p]
-        if size * m <= limit:
+        if size * m <= max(limit, min(8 * limit, 2**22)):
             step = np.int32(m)
             for i in range(n): code[i] = code[i] * step + column[i]
             size *= m
+            if size > limit: size = number_seen(code, size)
             continue
         if keys.size == 0:
             room = 16
@@ -1127,6 +1142,17 @@ def sum_family(terms, use, data, counts, r, after, sums):
                 if n < length: sum[t] += flat[np.uint64(of[t] + n)]
                 else: sum[t] += far_term(terms.kind, terms.unit, alpha[k, t], n)
 
+# %% ../nbs/98_kernels.ipynb #24f7f7ee
+@kernel
+def with_child(data, child, parents):
+    "The columns of a family in increasing order, and the configurations of those after the child."
+    columns, at, after = np.empty(parents.size + 1, np.int64), 0, np.int64(1)
+    for p in parents:
+        if p < child: at += 1
+        else: after *= data.n_states[p]
+    columns[:at], columns[at], columns[at + 1:] = parents[:at], child, parents[at:]
+    return columns, after
+
 # %% ../nbs/98_kernels.ipynb #6027b549
 @kernel
 def extend_known(data, terms, use, tables, child, parents, candidates, out):
@@ -1135,11 +1161,7 @@ def extend_known(data, terms, use, tables, child, parents, candidates, out):
     size = r * size_of(data, parents)
     if tables.used[0] == 0 or parents.size > 5 or size > .125 * data.total: return False
     if size * width > tables.counts.size / 16: return False
-    columns, at, after = np.empty(parents.size + 1, np.int64), 0, np.int64(1)
-    for p in parents:
-        if p < child: at += 1
-        else: after *= data.n_states[p]
-    columns[:at], columns[at], columns[at + 1:] = parents[:at], child, parents[at:]
+    columns, after = with_child(data, child, parents)
     n, known = np.int64(size), find_set(tables, columns, np.int64(-1))
     if known < 0: counts = count_set(data, tables, columns, n)
     else:
@@ -1223,11 +1245,44 @@ def counts_without(data, child, parents, k, counts):
             for a in range(after): out[b * after + a] += counts[(b * m + s) * after + a]
     return fewer, out
 
+# %% ../nbs/98_kernels.ipynb #13a1eee7
+@kernel
+def fewer_scores(data, terms, use, child, parents, scores):
+    "Write the scores without each parent and with all, where NaN; `use` has a place for each."
+    counts, r = count_family(data, child, parents), data.n_states[child]
+    sums, none = np.empty(use.slots.shape[1:], np.int64), np.int64(0)
+    for k in range(scores.size):
+        if not math.isnan(scores[k]): continue
+        fewer, some = parents, counts
+        if k < parents.size: fewer, some = counts_without(data, child, parents, k, counts)
+        sums[:] = 0
+        sum_terms(terms, some, none, r, some.size // r, use.alphas[k], use.slots[k], sums)
+        scores[k] = worth(terms, use, k, sums, fewer.size)
+
+# %% ../nbs/98_kernels.ipynb #e06f63fb
+@kernel
+def known_counts(data, tables, child, parents):
+    "The counts of a family as `count_family` has them, if those of its set are kept; else none."
+    r, width, size = data.n_states[child], data.first[-1], data.n_states[child]
+    for p in parents: size *= data.n_states[p]
+    if tables.used[0] == 0 or parents.size > 5: return np.empty(0, np.int64)
+    columns, after = with_child(data, child, parents)
+    known = find_set(tables, columns, np.int64(-1))
+    if known < 0: return np.empty(0, np.int64)
+    low, q, out = tables.start[known], size // r, np.zeros(size, np.int64)
+    for e in range(q):
+        at = (e // after * r) * after + e % after
+        for y in range(r):
+            cell = tables.counts[low + (at + y * after) * width:]
+            for t in range(data.first[1]): out[y * q + e] += cell[t]
+    return out
+
 # %% ../nbs/98_kernels.ipynb #5e1c7b10
 @part
-def shrink_set(data, terms, sizes, trees, child, parents):
+def shrink_set(data, terms, sizes, tables, trees, child, parents):
     "Drop parents while that helps: those left, their score, and whether all sizes are known."
-    counts = count_family(data, child, parents)
+    counts = known_counts(data, tables, child, parents)
+    if counts.size == 0: counts = count_family(data, child, parents)
     now, good = score_of(data, terms, sizes, child, parents, counts)
     while good and parents.size:
         scores = np.empty(parents.size)
@@ -1264,7 +1319,7 @@ def grant_next(data, terms, sizes, tables, trees, child, node, missing, row):
     "Do what a walk lacks: 1, or 0 if there is no room, or -1 if a size is wanted."
     parents = set_of(trees, node, missing)
     if missing == TO_SHRINK:
-        parents, score, good = shrink_set(data, terms, sizes, trees, child, parents)
+        parents, score, good = shrink_set(data, terms, sizes, tables, trees, child, parents)
         if not good: return -1
         return 1 if set_shrunk(trees, node, parents, score) else 0
     score, good = (trees.gain[missing], True) if missing >= 0 else (0., False)
@@ -1408,6 +1463,22 @@ def improve(trees, order, queue, target, first, second, places, state):
         if gains: move(order, nodes, v, at, best, places)
         if places.values[best] >= target: return 0
     return -1
+
+# %% ../nbs/98_kernels.ipynb #32f88b2d
+NO_SPACE, SIZE_WANTED = 1, 2
+
+
+@kernel
+def improve_here(data, terms, sizes, tables, trees, most, order, queue, target, first, second,
+                 places, state):
+    "`improve`, its wishes granted; -1 too after `most` nodes. NO_SPACE, SIZE_WANTED: see there."
+    end = trees.used[0] + most
+    while True:
+        done = grant_all(data, terms, sizes, tables, trees, most)
+        if done < 1: return NO_SPACE if done == 0 else SIZE_WANTED
+        left = improve(trees, order, queue, target, first, second, places, state)
+        if left < 1: return left
+        if trees.used[0] >= end: return -1
 
 # %% ../nbs/98_kernels.ipynb #47c07b42
 @kernel
@@ -1578,15 +1649,18 @@ def shares_of(
 @kernel
 def times_child(table, columns, rows, parent, p):
     "Multiply `p[row, state of parent]` by the probability of the child's state, row left out."
-    step, n = np.int64(0), len(table.counts)
+    step, n, key = np.int64(0), len(table.counts), np.zeros(rows.size, np.int64)
+    for k in range(table.parents.size):
+        column, stride = columns[table.parents[k]], table.strides[k]
+        if table.parents[k] == parent: step = stride
+        else:
+            for i in range(rows.size): key[i] += column[np.uint64(rows[i])] * stride
+    own, child = columns[parent], columns[table.child]
     for i in range(rows.size):
-        key, x, y = np.int64(0), columns[parent, rows[i]], columns[table.child, rows[i]]
-        for k in range(table.parents.size):
-            if table.parents[k] == parent: step = table.strides[k]
-            else: key += columns[table.parents[k], rows[i]] * table.strides[k]
+        x, y = own[np.uint64(rows[i])], child[np.uint64(rows[i])]
         for s in range(p.shape[1]):
-            at = find_key(table.keys, key + s * step, n)
-            p[i, s] *= table.shares[np.int64(s == x), at, y]
+            at = find_key(table.keys, key[i] + s * step, n)
+            p[i, s] *= table.shares[np.uint64(s == x), np.uint64(at), np.uint64(y)]
 
 # %% ../nbs/98_kernels.ipynb #865e829c
 @kernel

@@ -209,26 +209,25 @@ def _slot(self: Families, alpha):
 
 # %% ../nbs/07_scores.ipynb #d15264df
 @patch
-def _use(self: Families, q, r, states):
-    "Terms and their use for a family with `q` configurations and candidates with `states`."
-    key = q, r, states
+def _use(self: Families, r, sizes):
+    "Terms and their use for a child with `r` states, by place the configurations of its parents."
+    key = r, sizes
     with _ONE_AT_A_TIME:
         if key not in self._uses:
-            n_alphas = len(self.rule.cell_alphas(q, r))
-            needed = 2 * n_alphas * len(states)
+            n_alphas = len(self.rule.cell_alphas(sizes[0][1], r))
+            needed = 2 * n_alphas * len(sizes)
             room = 0 if self._terms is None else len(self._terms.values) - len(self._slots)
             if needed > room: self._new_terms(needed)
-            remember(self._uses, key, self._make_use(q, r, states, n_alphas), 4096)
+            remember(self._uses, key, self._make_use(r, sizes, n_alphas), 4096)
         return self._terms, self._uses[key]
 
 # %% ../nbs/07_scores.ipynb #e9518e62
 @patch
-def _make_use(self: Families, q, r, states, n_alphas):
-    "A `Use` of `kernels` for candidates with `states`; 0 is no candidate."
-    shape, rule, total = (max(states) + 1, 2, n_alphas), self.rule, self.counts.total
+def _make_use(self: Families, r, sizes, n_alphas):
+    "A `Use` of `kernels`."
+    shape, rule, total = (max(sizes)[0] + 1, 2, n_alphas), self.rule, self.counts.total
     alphas, slots, charges = np.ones(shape), np.zeros(shape, np.int64), np.zeros(shape[:2])
-    for m in states:
-        size = q * max(m, 1)
+    for m, size in sizes:
         cells = rule.cell_alphas(1, size * r) if rule.by_set else rule.cell_alphas(size, r)
         above = rule.cell_alphas(1, size) if rule.by_set else [r * a for a in cells]
         alphas[m] = cells, above
@@ -311,13 +310,20 @@ def _check_family(families, child, parents) -> None:
     raise ValueError(f"the parents of `{families.names[child]}` must be different columns and "
                      f"not itself; got {[families.names[p] for p in parents]}.")
 
+# %% ../nbs/07_scores.ipynb #88215b83
+@patch
+def _told(self: Families, child, parents):
+    "Score of a family as an extension of another one; NaN if nobody asked for that."
+    for k, p in enumerate(parents):
+        row = self.known(child, parents[:k] + parents[k + 1:])
+        if row is not None and not isnan(row[p]): return row[p]
+    return np.nan
+
 # %% ../nbs/07_scores.ipynb #b9de4204
 @patch
 def _fresh_score(self: Families, child, parents):
     "Score of a family that was not asked for before."
-    for k, p in enumerate(parents):
-        row = self.known(child, parents[:k] + parents[k + 1:])
-        if row is not None and not isnan(row[p]): return row[p]
+    if not isnan(score := self._told(child, parents)): return score
     if self.kind:
         terms, use, sums = self._family_sums(child, parents)
         return compiled().worth(terms, use, 0, sums, len(parents))
@@ -330,7 +336,7 @@ def _family_sums(self: Families, child, parents):
     "Terms, their use, and the sums of a family in whole numbers."
     self.counts.passes += 1
     q, r = self.counts.size(parents), int(self.n_states[child])
-    terms, use = self._use(q, r, (0,))
+    terms, use = self._use(r, ((0, q),))
     if self.counts.apart: return terms, use, self._sums_apart(terms, use, child, parents, 0)
     parents = np.array(parents, np.int64)
     return terms, use, compiled().family_sums(self.counts.folded(), terms, use, child, parents)
@@ -353,10 +359,29 @@ def fewer(self: Families,
     "Scores of a family without each of its parents, and with all of them."
     key = child, parents
     if key not in self._fewer:
-        sets = [parents] + [parents[:k] + parents[k + 1:] for k in range(len(parents))]
-        scores = np.roll([self.score(child, some) for some in sets], -1)
+        sets = [*(parents[:k] + parents[k + 1:] for k in range(len(parents))), parents]
+        if self.kind and not self.counts.apart: scores = self._count_fewer(child, sets)
+        else: scores = np.array([self.score(child, some) for some in sets])
         remember(self._fewer, key, scores, 2**16)
     return self._fewer[key]
+
+# %% ../nbs/07_scores.ipynb #1e6a0407
+@patch
+def _count_fewer(self: Families, child, sets):
+    "Scores of a family without each of its parents and with all, the last of `sets`, by a kernel."
+    _check_family(self, child, sets[-1])
+    scores = [self._scores.get((child, some)) for some in sets]
+    scores = np.array([self._told(child, some) if known is None else known
+                       for some, known in zip(sets, scores)])
+    missing = np.isnan(scores)
+    if missing.any():
+        self.counts.passes += 1
+        terms, use = self._use(int(self.n_states[child]),
+                               tuple([(k, self.counts.size(some)) for k, some in enumerate(sets)]))
+        parents, data = np.array(sets[-1], np.int64), self.counts.folded()
+        compiled().fewer_scores(data, terms, use, child, parents, scores)
+    for some, score in zip(sets, scores.tolist()): remember(self._scores, (child, some), score, 2**18)
+    return scores
 
 # %% ../nbs/07_scores.ipynb #f724cdf0
 @patch
@@ -386,7 +411,8 @@ def _fill(self: Families, row, child, parents, candidates):
     self.counts.passes += len(candidates)
     n_states, kernels = self.n_states, compiled()
     states = tuple(np.flatnonzero(np.bincount(n_states[candidates])).tolist())
-    terms, use = self._use(self.counts.size(parents), int(n_states[child]), states)
+    q = self.counts.size(parents)
+    terms, use = self._use(int(n_states[child]), tuple([(m, q * m) for m in states]))
     if self.counts.apart: return self._fill_apart(terms, use, row, child, parents, candidates)
     data, parents = self.counts.folded(), np.array(parents, np.int64)
     def act(part):

@@ -12,7 +12,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 import numpy as np
 from .base import patch
 from .counts import Turns, as_mask, compiled, members, n_threads, name_hashes
@@ -92,6 +92,7 @@ class _Climb:
     def __init__(self, families, columns, dag, allowed, required, max_parents, seed):
         self.families, self.columns, n, kernels = families, columns, len(columns), compiled()
         self.fixed, self.max_parents = required, n if max_parents is None else max_parents
+        self.options = max_parents, seed
         h = name_hashes([families.names[c] for c in columns], seed)
         ties = h[:, None] * np.uint64(0x9E3779B97F4A7C15) ^ h * np.uint64(0xC2B2AE3D27D4EB4F)
         self.now, self.moves, self.dag = np.zeros(n), 0, dag
@@ -128,6 +129,21 @@ def refresh(self: _Climb, j):
     self.drop[:, j] = -np.inf
     self.drop[at, j] = scores[:-1] - now
     self.drop[self.fixed[:, j], j] = -np.inf
+
+# %% ../nbs/08_search.ipynb #3ca91061
+@patch
+def among(self: _Climb, columns):
+    "The same climb over some of its columns."
+    keep, less, kernels = np.isin(self.columns, columns), copy(self), compiled()
+    part = {name: array[np.ix_(keep, keep)] for name, array in self.state._asdict().items()
+            if array.ndim == 2}
+    kernels.reach_all(part["dag"], part["after"])
+    less.state = state = kernels.Climb(**part, n_parents=part["dag"].sum(0))
+    less.dag, less.fixed, less.need = state.dag, state.fixed, state.need
+    less.add, less.drop, less.now = state.add, state.drop, self.now[keep]
+    less.columns, less.moves = columns, 0
+    for j in np.flatnonzero(self.dag[~keep].any(0)[keep]).tolist(): less.refresh(j)
+    return less
 
 # %% ../nbs/08_search.ipynb #9d9fdd14
 @patch
@@ -193,6 +209,7 @@ class SearchResult:
     dag: np.ndarray  # `[d, d]`, empty for columns that did not take part
     score: float  # Sum over the families of `columns`
     moves: int  # Moves from the start to here
+    climbed: Any = None  # Where a climb can go on from, see `climb`
 
     @property
     def edges(self) -> list[tuple[str, str]]:
@@ -207,7 +224,7 @@ class SearchResult:
 # %% ../nbs/08_search.ipynb #f844457f
 def climb(
     families: Families,  # Scores of a table
-    start: np.ndarray | None = None,  # Network to start from; empty if None
+    start: np.ndarray | SearchResult | None = None,  # Network to start from; empty if None
     *,
     columns: Iterable[int] | None = None,  # Columns that take part; all if None
     allowed: np.ndarray | None = None,  # Mask of edges that may be there; all if None
@@ -219,15 +236,27 @@ def climb(
     "Greedy hill climbing by adding, dropping and reversing edges."
     columns = range(families.d) if columns is None else columns
     columns = np.array(sorted(columns), dtype=int)
-    masks = _edge_masks(families, columns, start, allowed, required)
-    state = _Climb(families, columns, *masks, max_parents, seed)
+    masks, options = (allowed, required), (max_parents, seed)
+    state = _go_on(families, start, columns, masks, options)
+    if state is None:
+        if isinstance(start, SearchResult): start = start.dag
+        state = _Climb(families, columns, *_edge_masks(families, columns, start, *masks), *options)
     while (max_moves is None or state.moves < max_moves) and not out_of_time():
         if not (move := state.best()): break
         state.take(*move)
     dag = np.zeros((families.d, families.d), dtype=bool)
     dag[np.ix_(columns, columns)] = state.dag
     taken, score = tuple(columns.tolist()), float(state.now.sum())
-    return SearchResult(families.names, taken, dag, score, state.moves)
+    climbed = state if allowed is None and required is None else None
+    return SearchResult(families.names, taken, dag, score, state.moves, climbed)
+
+# %% ../nbs/08_search.ipynb #0850d496
+def _go_on(families, start, columns, masks, options):
+    "The state of an earlier climb with the same options among `columns`; None if there is none."
+    state = start.climbed if isinstance(start, SearchResult) else None
+    if state is None or state.families is not families or state.options != options: return None
+    free = masks == (None, None) and np.isin(columns, state.columns).all()
+    return state.among(columns) if free else None
 
 # %% ../nbs/08_search.ipynb #ccd46aef
 def _edge_masks(families, columns, start, allowed, required):
@@ -415,13 +444,43 @@ def _make_room(self: ParentSets):
 # %% ../nbs/08_search.ipynb #5e1c7d00
 @patch
 def _grant_counted(self: ParentSets):
-    "Grant the wishes of a kernel by another one, for scores by sets; not too many at a time."
+    "Grant the wishes of a kernel by another one, for scores by sets."
+    none = np.zeros(0, np.int64)
+    self._move_here(none, none, np.inf, -1, -1, compiled().new_places(0), np.zeros(3, np.int64))
+
+# %% ../nbs/08_search.ipynb #46f7fee8
+@patch
+def _move_here(self: ParentSets, *moves):
+    "Let a kernel grant the wishes that are there and those of moves, not too many at a time."
     kernels, f = compiled(), self.families
     data, most = f.counts.folded(), 1 + int(2**28 / (f.counts.n * f.d))
     if self.tables is None: self.tables = kernels.new_tables(data)
     while True:
-        done = kernels.grant_all(data, *f.sizes(), self.tables, self.trees, most)
-        if done == 1 or done == 0 and not self._make_room(): return
+        left = kernels.improve_here(data, *f.sizes(), self.tables, self.trees, most, *moves)
+        if left < 1: return left
+        if left == kernels.NO_SPACE: self._make_room()
+
+# %% ../nbs/08_search.ipynb #38c33bdf
+@patch
+def move(self: ParentSets,
+    order: np.ndarray,  # Columns, roots first; changed in place
+    queue: np.ndarray = np.zeros(0, np.int64),  # Columns to move, one after the other
+    *,
+    target: float = np.inf,  # Stop as soon as the score is this high
+    later: tuple[int, int] = (-1, -1),  # Keep the first column before the second
+) -> np.ndarray:  # Node of each column; not all are there if the time was over
+    "Move columns of an order to their best places until no move helps."
+    kernels, state = compiled(), np.zeros(3, np.int64)
+    places = kernels.new_places(len(order), self.families.d)
+    moves = order, queue, target, *later, places, state
+    def act(trees): return 0 if len(queue) and out_of_time() else kernels.improve(trees, *moves)
+    with self.turns:
+        if self._in_threads():
+            while self.run(act): pass
+        else:
+            while not (len(queue) and out_of_time()) and self._move_here(*moves): pass
+            self._emptied = False
+    return places.nodes
 
 # %% ../nbs/08_search.ipynb #ed4b211b
 @patch
@@ -473,9 +532,9 @@ class Ordering:
 
     def _read(self, what):
         "What a function reads from the trees, at the nodes of the columns."
-        nodes, order = np.zeros(self.sets.families.d, np.int64), np.array(self.order, np.int64)
+        order = np.array(self.order, np.int64)
         with self.sets.turns:
-            self.sets.run(lambda trees: compiled().choose_all(trees, order, nodes))
+            nodes = self.sets.move(order)
             return what(self.sets.trees, order, nodes)
 
     @cached_property
@@ -547,15 +606,10 @@ def improve(self: Ordering,
     later: tuple[int, int] | None = None,  # Keep the first column before the second
 ) -> Ordering:  # It scores at least as high
     "Move one column at a time to its best place until no move helps."
-    columns, kernels = self.order if columns is None else columns, compiled()
+    columns, order = self.order if columns is None else columns, np.array(self.order, np.int64)
     queue = np.array(sorted(columns, key=lambda v: self.sets.hashes[v]), np.int64)
-    order, state = np.array(self.order, np.int64), np.zeros(3, np.int64)
-    (first, second), room = later or (-1, -1), kernels.new_places(len(order), self.sets.families.d)
     if self.sets.families.counts.eager: self._look_ahead(queue)
-    def act(trees):
-        if out_of_time(): return 0
-        return kernels.improve(trees, order, queue, target, first, second, room, state)
-    while len(queue) and self.sets.run(act): pass
+    if len(queue): self.sets.move(order, queue, target=target, later=later or (-1, -1))
     return Ordering(self.sets, order)
 
 # %% ../nbs/08_search.ipynb #92fa517e
