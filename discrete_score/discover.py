@@ -12,6 +12,7 @@ import copy
 import os
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from pathlib import Path
@@ -321,8 +322,9 @@ def search(
     self._check_pieces(table)
     if isinstance(self.estimator, BlanketScore): expected_cost(table, self.guide).check()
     estimator, choice = self.estimator.fit(table), None
-    early = whole and resume is None and max_steps is None
-    guide, alone = self._witnesses(table, estimator, known, early)
+    if whole and resume is None and max_steps is None and self._pays(table):
+        return self._together(table, estimator, known, callback)
+    guide = make_guide(self.guide, table, known, seed=self.seed)
     options = dict(guide=guide, knowledge=known, seed=self.seed)
     if self.rule and resume is None:
         choice = choose_measure(estimator, table, rule=self.rule, **options)
@@ -332,13 +334,10 @@ def search(
         warn_if_unproven(measure, stacklevel=3)
         return _Found(choice.result, measure, estimator, guide, known, choice.table)
     earlier = None if resume is None else resume.search
-    def order():
-        return causal_order(estimator, table.names, measure, resume=earlier, max_steps=max_steps,
-                            callback=callback, **options)
-    beside = alone is not None and isinstance(guide, Belief)
-    search = side_by_side(order, lambda stop: guide.rehearsed())[0] if beside else order()
+    search = causal_order(estimator, table.names, measure, resume=earlier, max_steps=max_steps,
+                          callback=callback, **options)
     chosen_by = choice.table if choice else None
-    return _Found(search, measure, estimator, guide, known, chosen_by, alone)
+    return _Found(search, measure, estimator, guide, known, chosen_by)
 
 # %% ../nbs/33_discover.ipynb #ded2c31c
 @patch
@@ -362,16 +361,30 @@ def _check_partial(table: Table, estimator: ScoreEstimator) -> None:
 
 # %% ../nbs/33_discover.ipynb #5e1c8100
 @patch
-def _witnesses(self: _Plan, table: Table, estimator, known: Known, early: bool):
-    "The guide, fitted, and beside it on another thread what the criterion finds without it."
-    fit = lambda: make_guide(self.guide, table, known, seed=self.seed)
-    large = isinstance(estimator, BlanketScore) and table.n * table.d >= 2**18
-    if not early or not large or self.rule or self.guide is None or n_threads() < 2:
-        return fit(), None
-    def order(stop):
-        return causal_order(estimator, table.names, self.measure, knowledge=known,
-                            seed=self.seed, callback=lambda step: stop())
-    return side_by_side(fit, order)
+def _pays(self: _Plan, table: Table) -> bool:
+    "Is there a second thread, and enough for it to do?"
+    long = isinstance(self.estimator, BlanketScore) and table.n * table.d >= 2**18
+    return long and not self.rule and self.guide is not None and n_threads() > 1
+
+# %% ../nbs/33_discover.ipynb #73abe2e8
+@patch
+def _together(self: _Plan, table: Table, estimator, known: Known, callback) -> _Found:
+    "The orders without and with the guide; beside them, on another thread, what witnesses say."
+    ready, options = Future(), dict(knowledge=known, seed=self.seed)
+    def listen(stop):
+        try: ready.set_result(make_guide(self.guide, table, known, seed=self.seed))
+        except BaseException as error: ready.set_exception(error)
+        else:
+            if isinstance(ready.result(), Belief) and not stop(): ready.result().rehearsed()
+
+    def orders():
+        def failed(step): return ready.done() and ready.exception() is not None
+        alone = causal_order(estimator, table.names, self.measure, callback=failed, **options)
+        found = causal_order(estimator, table.names, self.measure, guide=ready.result(),
+                             callback=callback, **options)
+        return alone, found
+    alone, search = side_by_side(orders, listen)[0]
+    return _Found(search, self.measure, estimator, ready.result(), known, None, alone)
 
 # %% ../nbs/33_discover.ipynb #1cda6763
 @patch

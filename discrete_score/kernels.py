@@ -1146,11 +1146,13 @@ def sum_family(terms, use, data, counts, r, after, sums):
 @kernel
 def with_child(data, child, parents):
     "The columns of a family in increasing order, and the configurations of those after the child."
-    columns, at, after = np.empty(parents.size + 1, np.int64), 0, np.int64(1)
-    for p in parents:
-        if p < child: at += 1
-        else: after *= data.n_states[p]
-    columns[:at], columns[at], columns[at + 1:] = parents[:at], child, parents[at:]
+    columns, at, after = np.empty(parents.size + 1, np.int64), parents.size, np.int64(1)
+    while at > 0 and parents[at - 1] > child: at -= 1
+    for x in range(at): columns[x] = parents[x]
+    columns[at] = child
+    for x in range(at, parents.size):
+        columns[x + 1] = parents[x]
+        after *= data.n_states[parents[x]]
     return columns, after
 
 # %% ../nbs/98_kernels.ipynb #6027b549
@@ -1333,7 +1335,7 @@ def grant_next(data, terms, sizes, tables, trees, child, node, missing, row):
     return 1 if add_node(trees, child, parents, missing, score, row) >= 0 else 0
 
 # %% ../nbs/98_kernels.ipynb #5e1c7b13
-@kernel
+@part
 def grant_all(data, terms, sizes, tables, trees, most):
     "Let walks that left a wish go on, for at most so many nodes: 1, or why not, see `grant_next`."
     d = len(trees.may)
@@ -1397,13 +1399,14 @@ def look_around(trees, order, nodes, v, places):
 @kernel
 def value_places(trees, places):
     "Score of the whole order with the column in every place."
-    n, score, sum = places.values.size, trees.scores[:, 1], 0.
-    for x in range(n):
-        places.values[x] = score[places.own[x]] + sum
-        if x < n - 1: sum += score[places.without[x]]
+    last, sum = places.values.size - 1, 0.
+    for x in range(last):
+        places.values[x] = trees.scores[places.own[x], 1] + sum
+        sum += trees.scores[places.without[x], 1]
+    places.values[last] = trees.scores[places.own[last], 1] + sum
     sum = 0.
-    for x in range(n - 2, -1, -1):
-        sum += score[places.after[x]]
+    for x in range(last - 1, -1, -1):
+        sum += trees.scores[places.after[x], 1]
         places.values[x] += sum
 
 # %% ../nbs/98_kernels.ipynb #57aa170f
