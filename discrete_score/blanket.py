@@ -243,7 +243,7 @@ def fit(self: BlanketScore,
     "Take the table in; networks are learned when they are asked for."
     self.table_ = as_table(table)
     self.families_ = families_of(self.table_, self.score)
-    self._last, self._networks, self._values = None, {}, {}
+    self._last, self._climbed, self._networks, self._values = None, None, {}, {}
     self._families, self._terms = _Cache(self.cache_mb), _Cache(self.cache_mb)
     return self
 
@@ -289,8 +289,11 @@ def network(self: BlanketScore,
     before = frozenset() if last is None else frozenset(last.columns)
     step = key < before and len(before) == len(key) + 1
     found = last if key == before else None if step else self._networks.get(key)
-    if found is None: found = self._search(key, last if key < before else None)
-    self._last, self._networks[key] = found, replace(found, climbed=None)
+    if found is None:
+        found = self._search(key, replace(last, climbed=self._climbed) if key < before else None)
+        self._climbed, found = found.climbed, replace(found, climbed=None)
+    elif found is not last: self._climbed = None
+    self._last = self._networks[key] = found
     return found
 
 # %% ../nbs/11_blanket.ipynb #ebc7855d
@@ -354,9 +357,10 @@ class _Term:
     def estimate(self, measure, step=1e-8):
         "V and its standard error: mean of the measure, spread of the rows' influence on it."
         def both(p, x):
-            value, nearer = measure(p), p * (1 - step)
-            nearer[np.arange(len(x)), x] += step
-            return value, value + (measure(nearer) - value) / step
+            pair = np.stack([p, p * (1 - step)])
+            pair[1, np.arange(len(x)), x] += step
+            value, nearer = measure(pair)
+            return value, value + (nearer - value) / step
         value, influence = self.over(both)
         return self.mean(value)[0], self.mean(influence)[1]
 

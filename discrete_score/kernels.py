@@ -17,7 +17,7 @@ __all__ = ['LEVELS', 'PLAN', 'RISING', 'LEFT_OUT', 'LIKELIHOOD', 'SET', 'N_SET',
            'fewer_scores', 'known_counts', 'shrink_set', 'set_of', 'grant_next', 'grant_all', 'Places', 'holds',
            'look_around', 'value_places', 'new_places', 'bar', 'move', 'improve', 'improve_here', 'reach_all', 'Climb',
            'find_legal', 'gain_of', 'best_move', 'take_move', 'distinct_rows', 'Lookup', 'find_key', 'own_weights',
-           'shares_of', 'times_child', 'normalise', 'add_stratum', 'strata_by_bits', 'strata_by_rows', 'test_pair']
+           'shares_of', 'times_child', 'normalise', 'add_stratum', 'strata_by_bits', 'strata_by_rows', 'test_pairs']
 
 # %% ../nbs/98_kernels.ipynb #c279ec3e
 import math
@@ -1744,11 +1744,11 @@ def strata_by_rows(data, i, k, given, sums):
 
 # %% ../nbs/98_kernels.ipynb #d50e55a1
 @kernel
-def test_pair(data, i, k, sets, sizes, sums):
-    "Test columns `i` and `k` given every set: `sums[test, 5]`, the last the degrees of freedom."
+def test_pairs(data, pairs, sets, sizes, sums):
+    "Test each pair of columns given its set: `sums[test, 5]`, the last the degrees of freedom."
     n, words = data.columns.shape[1], data.bits.shape[1]
     for q in range(len(sets)):
-        given = sets[q, :sizes[q]]
+        i, k, given = pairs[q, 0], pairs[q, 1], sets[q, :sizes[q]]
         cells = data.n_states[i] * data.n_states[k] * size_of(data, given)
         small = words > 0 and cells * words * data.plan[2] < n
         if small: strata_by_bits(data, i, k, given, sums[q])

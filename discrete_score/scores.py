@@ -380,7 +380,8 @@ def _count_fewer(self: Families, child, sets):
                                tuple([(k, self.counts.size(some)) for k, some in enumerate(sets)]))
         parents, data = np.array(sets[-1], np.int64), self.counts.folded()
         compiled().fewer_scores(data, terms, use, child, parents, scores)
-    for some, score in zip(sets, scores.tolist()): remember(self._scores, (child, some), score, 2**18)
+    for k in missing.nonzero()[0].tolist():
+        remember(self._scores, (child, sets[k]), float(scores[k]), 2**18)
     return scores
 
 # %% ../nbs/07_scores.ipynb #f724cdf0

@@ -17,7 +17,7 @@ import pandas as pd
 from .base import patch
 from .counts import Counts, spread
 from .graphs import check_pdag
-from .tests import ask_tests, chi2_exact_many
+from .tests import Answers, ask_tests, chi2_exact_all
 
 # %% ../nbs/22_triples.ipynb #3c56f645
 @dataclass(frozen=True)
@@ -61,15 +61,14 @@ def _sets(pair: tuple[int, int], pools: Sequence, dag: np.ndarray, rule: TripleR
 # %% ../nbs/22_triples.ipynb #beb7dad0
 def _strengths(counts: Counts, near: np.ndarray) -> np.ndarray:
     "How strongly adjacent columns depend on each other, given nothing."
-    found = np.zeros(near.shape)
-    for i, j in np.argwhere(np.triu(near)).tolist():
-        found[i, j] = found[j, i] = chi2_exact_many(counts, i, j, [()]).excess[0]
+    found, edges = np.zeros(near.shape), np.argwhere(np.triu(near)).tolist()
+    said = chi2_exact_all(counts, [(i, j, [()]) for i, j in edges])
+    for (i, j), answer in zip(edges, said): found[i, j] = found[j, i] = answer.excess[0]
     return found
 
 # %% ../nbs/22_triples.ipynb #d2007aff
-def _separate(counts: Counts, pair: tuple[int, int], sets: list[tuple], rule: TripleRule) -> Pair:
-    "Test a pair given every set; large ones count only if no small one separates."
-    said = chi2_exact_many(counts, *pair, sets)
+def _separate(pair: tuple[int, int], sets: list[tuple], said: Answers, rule: TripleRule) -> Pair:
+    "What the tests of a pair given every set say; large ones count only if no small one separates."
     p = {s: v for s, v in zip(sets, said.p_values.tolist()) if np.isfinite(v)}
     if not p: return Pair(*pair, "untestable")
     apart, top = [s for s, v in p.items() if v > rule.level], max(p.values())
@@ -92,14 +91,15 @@ def find_pairs(
     strength = _strengths(counts, near) if crowded else None
     common = near.astype(np.float32) @ near > 0
     todo = list(map(tuple, np.argwhere(np.triu(common & ~near, 1)).tolist()))
-    found = {}
     def sets(pair):
         pools = [_pool(v, pair, near, strength, rule.neighbours) for v in pair]
         return _sets(pair, pools, dag, rule)
-    ask_tests(counts, ((*pair, sets(pair)) for pair in todo))
+    tests, found = [(*pair, sets(pair)) for pair in todo], {}
+    ask_tests(counts, tests)
     def act(some):
-        for pair in some: found[pair] = _separate(counts, pair, sets(pair), rule)
-    spread(act, todo, 20 * len(todo) * counts.n)
+        for (i, j, given), said in zip(some, chi2_exact_all(counts, some)):
+            found[i, j] = _separate((i, j), given, said, rule)
+    spread(act, tests, 20 * len(todo) * counts.n)
     return [found[pair] for pair in todo]
 
 # %% ../nbs/22_triples.ipynb #04997559
@@ -114,21 +114,20 @@ class Triple(NamedTuple):
     kind: str  # One of `KINDS`
 
 # %% ../nbs/22_triples.ipynb #88e00fd3
-def _comes_back(counts: Counts, pair: Pair, middle: int, rule: TripleRule) -> bool:
-    "Do the ends depend on each other again when the middle is given too?"
-    sets = [tuple(sorted((*s, middle))) for s in pair.clear]
-    p = chi2_exact_many(counts, pair.one, pair.two, sets).p_values
-    return bool((p < rule.back).any())
+def _comes_back(counts: Counts, asked: list[tuple[Pair, int]], rule: TripleRule) -> list[bool]:
+    "Do the ends of each pair depend on each other again when a middle is given too?"
+    tests = [(pair.one, pair.two, [tuple(sorted((*s, middle))) for s in pair.clear])
+             for pair, middle in asked]
+    return [bool((said.p_values < rule.back).any()) for said in chi2_exact_all(counts, tests)]
 
 # %% ../nbs/22_triples.ipynb #d532f6eb
-def _kind(counts: Counts, pair: Pair, middle: int, in_doubt: bool, rule: TripleRule) -> str:
-    "What the separators of a pair say of a common neighbour."
+def _kind(pair: Pair, middle: int, in_doubt: bool) -> str:
+    "What the separators of a pair say of a common neighbour; a collider if the ends depend again."
     if pair.state != "explained": return pair.state
     held = [middle in s for s in pair.separators]
     if not pair.clear or any(held) and not all(held): return "ambiguous"
     if all(held): return "non-collider"
-    found = not in_doubt and _comes_back(counts, pair, middle, rule)
-    return "collider" if found else "ambiguous"
+    return "ambiguous" if in_doubt else "collider"
 
 # %% ../nbs/22_triples.ipynb #cc168aa0
 def loose_edges(
@@ -138,9 +137,8 @@ def loose_edges(
 ) -> list[tuple[int, int]]:
     "Edges whose ends are independent of each other given nothing."
     edges = np.argwhere(np.triu(skeleton | skeleton.T)).tolist()
-    ask_tests(counts, ((i, j, [()]) for i, j in edges))
-    p = [chi2_exact_many(counts, i, j, [()]).p_values[0] for i, j in edges]
-    return [(i, j) for (i, j), value in zip(edges, p) if value > rule.clear]
+    said = chi2_exact_all(counts, [(i, j, [()]) for i, j in edges])
+    return [(i, j) for (i, j), one in zip(edges, said) if one.p_values[0] > rule.clear]
 
 # %% ../nbs/22_triples.ipynb #f04bee34
 def judge_triples(
@@ -153,11 +151,13 @@ def judge_triples(
     "What the tests say of every triple."
     near, at_loose = skeleton | skeleton.T, {v for edge in loose for v in edge}
     doubted = {v for p in pairs if p.state == "unexplained" for v in (p.one, p.two)}
-    def judged(p, j):
-        in_doubt = j in at_loose or bool(doubted & {p.one, p.two})
-        return Triple(p.one, j, p.two, _kind(counts, p, j, in_doubt, rule))
-    return [judged(p, j) for p in pairs
-            for j in np.flatnonzero(near[p.one] & near[p.two]).tolist()]
+    def in_doubt(p, j): return j in at_loose or bool(doubted & {p.one, p.two})
+    todo = [(p, j) for p in pairs for j in np.flatnonzero(near[p.one] & near[p.two]).tolist()]
+    found = [Triple(p.one, j, p.two, _kind(p, j, in_doubt(p, j))) for p, j in todo]
+    asked = [k for k, triple in enumerate(found) if triple.kind == "collider"]
+    for k, back in zip(asked, _comes_back(counts, [todo[k] for k in asked], rule)):
+        if not back: found[k] = found[k]._replace(kind="ambiguous")
+    return found
 
 # %% ../nbs/22_triples.ipynb #aae61b67
 def closure(
