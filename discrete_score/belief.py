@@ -105,7 +105,7 @@ def graph(
 ) -> np.ndarray:  # DAG
     "The network that `order` admits, with all compelled and all required arrows."
     arrows = self.arrows_ | self._required
-    return self._with_arrows(self._admitted(order).network, order, arrows)
+    return self._with_arrows(self.admitted(order, held=True).network, order, arrows)
 
 # %% ../nbs/25_belief.ipynb #5c2aa07c
 @patch

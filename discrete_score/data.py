@@ -280,6 +280,23 @@ def take(
     weights = None if self.weights is None else self.weights[rows]
     return replace(self, codes=self.codes[rows], weights=weights, partial=None)
 
+# %% ../nbs/00_data.ipynb #d74a2d67
+@patch
+def row_weights(self: Table) -> np.ndarray | None:
+    "What each row weighs; None if rows have no weights."
+    return self.weights
+
+# %% ../nbs/00_data.ipynb #f584bb3b
+@patch
+def drawn(
+    self: Table,
+    often: np.ndarray,  # How often each row is taken
+    weighted: bool,  # Do rows have weights then? Else each is taken once or not at all
+) -> Table:
+    "The table with each row as often as it was drawn."
+    part = self.take(np.flatnonzero(often))
+    return replace(part, weights=often[often > 0].astype(float)) if weighted else part
+
 # %% ../nbs/00_data.ipynb #f7ec552f
 def _label_index(labels):
     "Labels as a pandas index that keeps their values and types."

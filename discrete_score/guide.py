@@ -269,9 +269,15 @@ def margins(self: EvidenceGuide) -> pd.DataFrame:  # One row per arrow of the cl
 
 # %% ../nbs/23_guide.ipynb #f18847b2
 @patch
-def _admitted(self: EvidenceGuide, order) -> Ordering:
-    "The best network that an order of names admits."
-    return Ordering(self.ordering_.sets, [self.names_.index(n) for n in order])
+def admitted(
+    self: EvidenceGuide,
+    order: Sequence[str],  # Column names, roots first
+    *,
+    held: bool = False,  # Among what is stated and compelled? Else nothing is held
+) -> Ordering:  # With its network and its evidence
+    "The best network that `order` admits."
+    found = self.ordering_ if held else self.free_
+    return Ordering(found.sets, [self.names_.index(name) for name in order])
 
 
 @patch
@@ -280,7 +286,7 @@ def graph(
     order: Sequence[str],  # Column names, roots first
 ) -> np.ndarray:  # DAG
     "The network that `order` admits, with all required arrows."
-    return self._with_arrows(self._admitted(order).network, order, self._required)
+    return self._with_arrows(self.admitted(order, held=True).network, order, self._required)
 
 # %% ../nbs/23_guide.ipynb #4943820a
 @patch
@@ -500,17 +506,8 @@ def evidence(
     order: Sequence[str],  # Column names, roots first
 ) -> float:  # Log evidence, in nats
     "Log evidence of the network that `order` admits: it compares orders without the truth."
-    if not self._required.any(): return self._admitted(order).value
+    if not self._required.any(): return self.admitted(order, held=True).value
     return self.ordering_.sets.families.total(EvidenceGuide.graph(self, order))
-
-# %% ../nbs/23_guide.ipynb #32a82bc6
-@patch
-def admitted(
-    self: EvidenceGuide,
-    order: Sequence[str],  # Column names, roots first
-) -> Ordering:  # With its network and its evidence
-    "The best network that `order` admits if nothing is held."
-    return Ordering(self.free_.sets, [self.names_.index(name) for name in order])
 
 # %% ../nbs/23_guide.ipynb #0d41cc17
 def random_order(

@@ -20,7 +20,6 @@ from .data import Table
 from .counts import name_hashes
 from .graphs import check_dag, reachable
 from .measures import as_measure, warn_if_unproven
-from .pieces import PieceTable
 from .score import ScoreEstimator
 
 # %% ../nbs/20_order.ipynb #7cb9f031
@@ -422,7 +421,7 @@ def row_counts(
     table: Table,  # A table; its weights are numbers of rows
 ) -> int | np.ndarray:  # How often each row was seen; the number of rows if there are no weights
     "Rows of a table as they are drawn from; weights that are not whole numbers are an error."
-    weights = table.row_weights() if isinstance(table, PieceTable) else table.weights
+    weights = table.row_weights()
     if weights is None: return table.n
     counts = np.rint(weights).astype(np.int64)
     if np.allclose(counts, weights): return counts
@@ -459,11 +458,7 @@ def resample(
     counts = row_counts(table)
     total, again = int(np.sum(counts)), method == "rows"
     drawn = draw_rows(counts, total if again else total // 2, replace=again, seed=seed)
-    weighted = table.weights is not None or again
-    if isinstance(table, PieceTable): return table.drawn(drawn, weighted)
-    part = table.take(np.flatnonzero(drawn))
-    if not weighted: return part
-    return replace(part, weights=drawn[drawn > 0].astype(float))
+    return table.drawn(drawn, weighted=table.weights is not None or again)
 
 # %% ../nbs/20_order.ipynb #8bf900e2
 @dataclass(frozen=True, eq=False)

@@ -201,7 +201,6 @@ PAPER = {  # Mode and settings
     "once": ("once", Settings()),
     "retrain, our settings": ("retrain", Settings()),
     "the paper's, 30 epochs": ("retrain", replace(SETTINGS["paper"], epochs=30)),
-    "the paper's, 100 epochs": ("retrain", replace(SETTINGS["paper"], epochs=100)),
     "the paper's": ("retrain", SETTINGS["paper"]),
 }
 

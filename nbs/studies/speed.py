@@ -197,20 +197,22 @@ def plan(frame):
 def against(name, other, guide):
     "CPU time of `fit` over that of another program, on the same rows; None if it is not there."
     if not os.environ.get("OLD" if other == "0.1.0" else "AGRUM"): return None
-    return printed(sys.executable, "-c", FIT, name, "2", GUIDE=guide)/theirs(name, other)
+    return printed(sys.executable, "-c", FIT, name, "4", GUIDE=guide)/theirs(name, other)
 
 
 @cache
 def theirs(name, other):
-    "CPU time of another program."
+    "CPU time of another program, the smallest of a few where it is not long."
     if other == "0.1.0":
-        return printed(sys.executable, "-c", FIT, name, "1", PYTHONPATH=os.environ["OLD"])
+        repeats = "1" if name == "win95pts" else "4"
+        return printed(sys.executable, "-c", FIT, name, repeats, PYTHONPATH=os.environ["OLD"])
     rows = load_network(name).sample(ROWS, seed=0)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)/"rows.csv"
         rows = rows[[c for c in rows if rows[c].nunique() > 1]]
         rows.apply(lambda c: c.cat.codes.astype(str)).to_csv(path, index=False)
-        return printed(os.environ["AGRUM"], "-c", AGRUM, str(path), other)
+        command = os.environ["AGRUM"], "-c", AGRUM, str(path), other
+        return min(printed(*command) for _ in range(4))
 
 
 def tests_per_second(case, size):
