@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
@@ -43,15 +44,16 @@ def table(name):
     rows = ds.load_network(name).sample(10_000, seed=0)
     return rows[[c for c in rows if rows[c].nunique() > 1]]
 guide = os.environ.get("GUIDE", "evidence")
-start = time.process_time()
+clock = getattr(time, os.environ.get("CLOCK", "process_time"))
+start = clock()
 ds.DiscreteScore(unused="drop", guide=guide).fit(table("asia"))
-if sys.argv[1] == "first": print(time.process_time() - start)
+if sys.argv[1] == "first": print(clock() - start)
 else:
     data, times = table(sys.argv[1]), []
     for _ in range(int(sys.argv[2])):
-        start = time.process_time()
+        start = clock()
         ds.DiscreteScore(unused="drop", guide=guide).fit(data)
-        times.append(time.process_time() - start)
+        times.append(clock() - start)
     print(min(times))
 """
 TESTS = """
@@ -101,6 +103,7 @@ def settings(seed, full):
     found += [("first call", case, "", str(ROWS)) for case in ("fresh", "kept")]
     found += [("one thread / two", case, *sizes) for case, *sizes in
               (("hepar2", "", str(ROWS)), ("wide", "200" if full else "60", str(ROWS)))]
+    found += [("two fits at once", case, "", str(ROWS)) for case in ("threads", "processes")]
     found += [("folded / whole", "binary", "8 10 12 14", str(n)) for n in LENGTHS[1:3]]
     found += [("search / pairs", f"degree {k}", "40", str(ROWS)) for k in (2, 4)]
     widths, sizes = ("10 20 40 80", "1000 10000 100000") if full else ("10 20 40", "1000 10000")
@@ -248,6 +251,18 @@ def fitted(table, threads=1):
     with using_threads(threads): return DiscreteScore(unused="drop").fit(table)
 
 
+def at_once(case):
+    "How much more is done with two fits of Hepar2 at once, in threads or processes, than with one."
+    def longest(fit):
+        with ThreadPoolExecutor(2) as pool: return max(pool.map(fit, range(2)))
+    if case == "threads":
+        table = known_rows("hepar2")
+        def fit(_): return min(wall(lambda: fitted(table)) for _ in range(6))
+    else:
+        def fit(_): return printed(sys.executable, "-c", FIT, "hepar2", "6", CLOCK="perf_counter")
+    return 2*fit(0)/longest(fit)
+
+
 def known_rows(name):
     "Rows of a network, without columns that have one state in them; None if it is too wide."
     try: net = load_network(name)
@@ -264,6 +279,7 @@ def values(quantity, case, widths, sizes):
     if quantity == "tests per second": return {k: tests_per_second(case, k) for k in widths}
     if quantity == "fit / other": return {d: against(*case.split())}
     if quantity == "first call": return {d: first_call(case)}
+    if quantity == "two fits at once": return {d: at_once(case)}
     if quantity == "folded / whole": return {d: folding(d, n) for d in widths}
     if quantity == "peak MB": return {d: printed(sys.executable, FILE, str(d), str(n))}
     if quantity == "guided seconds":
