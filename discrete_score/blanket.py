@@ -357,9 +357,9 @@ class _Term:
     def estimate(self, measure, step=1e-8):
         "V and its standard error: mean of the measure, spread of the rows' influence on it."
         def both(p, x):
-            pair = np.stack([p, p * (1 - step)])
-            pair[1, np.arange(len(x)), x] += step
-            value, nearer = measure(pair)
+            pair = np.concatenate([p, p * (1 - step)])
+            pair[len(x) + np.arange(len(x)), x] += step
+            value, nearer = np.split(measure(pair), 2)
             return value, value + (nearer - value) / step
         value, influence = self.over(both)
         return self.mean(value)[0], self.mean(influence)[1]

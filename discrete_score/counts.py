@@ -277,7 +277,14 @@ def _pool(n):
     return ThreadPoolExecutor(n, "discrete_score", initializer=start)
 
 
-if hasattr(os, "register_at_fork"): os.register_at_fork(after_in_child=_pool.cache_clear)
+@cache
+def _beside():
+    "Threads for what goes on beside the rest; they may share out work."
+    return ThreadPoolExecutor(64, "discrete_score_beside")
+
+
+if hasattr(os, "register_at_fork"):
+    for pool in (_pool, _beside): os.register_at_fork(after_in_child=pool.cache_clear)
 
 
 def spread(
@@ -344,15 +351,16 @@ def side_by_side(
     other: Callable[[Callable[[], bool]], Any],  # Meanwhile; asks its argument whether to stop
 ) -> tuple[Any, Any]:  # What both return
     "Do two things at once, or one after the other if there is one thread."
-    if n_threads() < 2: return act(), other(lambda: False)
     stop, limit = threading.Event(), _limit.get()
-    task = _pool(n_threads()).submit(copy_context().run, other, stop.is_set)
-    try: done = act()
+    if n_threads() < 2:
+        found = other(stop.is_set)
+        return act(), found
+    task = _beside().submit(copy_context().run, other, stop.is_set)
+    try: return act(), task.result()
     except BaseException:
         stop.set()
         if limit is not None: limit.stop()
         raise
-    return done, task.result()
 
 # %% ../nbs/06_counts.ipynb #b148cfab
 def at_once(

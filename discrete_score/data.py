@@ -294,8 +294,8 @@ def drawn(
     weighted: bool,  # Do rows have weights then? Else each is taken once or not at all
 ) -> Table:
     "The table with each row as often as it was drawn."
-    part = self.take(np.flatnonzero(often))
-    return replace(part, weights=often[often > 0].astype(float)) if weighted else part
+    weights = often[often > 0].astype(float) if weighted else None
+    return replace(self.take(np.flatnonzero(often)), weights=weights)
 
 # %% ../nbs/00_data.ipynb #f7ec552f
 def _label_index(labels):

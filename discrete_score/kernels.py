@@ -4,13 +4,13 @@
 
 # %% auto #0
 __all__ = ['LEVELS', 'PLAN', 'RISING', 'LEFT_OUT', 'LIKELIHOOD', 'SET', 'N_SET', 'BRANCH', 'N_BRANCH', 'SHRUNK', 'N_SHRUNK',
-           'CHILD', 'NO_ROOM', 'WISHES', 'ROOT', 'TO_SHRINK', 'READY', 'NO_SPACE', 'SIZE_WANTED', 'kernel', 'part',
-           'Data', 'pack', 'popcount', 'ones', 'pack_rows', 'as_data', 'Terms', 'far_term', 'term', 'Use', 'picks',
-           'worth', 'cells_of', 'sizes_of', 'cut', 'seen_configs', 'seen_cells', 'list_rows', 'count_cells',
-           'sum_terms', 'extend_small', 'renumber', 'number_seen', 'codes_of', 'piles_of', 'walk', 'extend_large',
-           'cell_of_rows', 'extend_dense', 'add_sixteen', 'add_where', 'count_rows', 'add_terms', 'sum_piles',
-           'extend_rows', 'size_of', 'turns', 'extend', 'count_family', 'family_sums', 'count_extended', 'Trees',
-           'new_trees', 'enlarged', 'rank_branches', 'candidates_of', 'add_node', 'ask', 'descend', 'choose',
+           'CHILD', 'NO_ROOM', 'WISHES', 'ROOT', 'TO_SHRINK', 'READY', 'NO_SPACE', 'SIZE_WANTED', 'NODES_MADE',
+           'kernel', 'part', 'Data', 'pack', 'popcount', 'ones', 'pack_rows', 'as_data', 'Terms', 'far_term', 'term',
+           'Use', 'picks', 'worth', 'cells_of', 'sizes_of', 'cut', 'seen_configs', 'seen_cells', 'list_rows',
+           'count_cells', 'sum_terms', 'extend_small', 'renumber', 'number_seen', 'codes_of', 'piles_of', 'walk',
+           'extend_large', 'cell_of_rows', 'extend_dense', 'add_sixteen', 'add_where', 'count_rows', 'add_terms',
+           'sum_piles', 'extend_rows', 'size_of', 'turns', 'extend', 'count_family', 'family_sums', 'count_extended',
+           'Trees', 'new_trees', 'enlarged', 'rank_branches', 'candidates_of', 'add_node', 'ask', 'descend', 'choose',
            'set_shrunk', 'choose_all', 'network_of', 'Sizes', 'new_sizes', 'find_size', 'need_size', 'add_size',
            'Tables', 'new_tables', 'find_set', 'add_set', 'core_bits', 'count_core', 'fill_modes', 'count_set',
            'sum_family', 'with_child', 'extend_known', 'use_of', 'row_of', 'score_of', 'without', 'counts_without',
@@ -1468,20 +1468,20 @@ def improve(trees, order, queue, target, first, second, places, state):
     return -1
 
 # %% ../nbs/98_kernels.ipynb #32f88b2d
-NO_SPACE, SIZE_WANTED = 1, 2
+NO_SPACE, SIZE_WANTED, NODES_MADE = 1, 2, -2
 
 
 @kernel
 def improve_here(data, terms, sizes, tables, trees, most, order, queue, target, first, second,
                  places, state):
-    "`improve`, its wishes granted; -1 too after `most` nodes. NO_SPACE, SIZE_WANTED: see there."
+    "`improve`, its wishes granted. NODES_MADE: as many as `most`; else what `grant_all` lacks."
     end = trees.used[0] + most
     while True:
         done = grant_all(data, terms, sizes, tables, trees, most)
         if done < 1: return NO_SPACE if done == 0 else SIZE_WANTED
         left = improve(trees, order, queue, target, first, second, places, state)
         if left < 1: return left
-        if trees.used[0] >= end: return -1
+        if trees.used[0] >= end: return NODES_MADE
 
 # %% ../nbs/98_kernels.ipynb #47c07b42
 @kernel

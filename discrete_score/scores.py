@@ -210,7 +210,7 @@ def _slot(self: Families, alpha):
 # %% ../nbs/07_scores.ipynb #d15264df
 @patch
 def _use(self: Families, r, sizes):
-    "Terms and their use for a child with `r` states, by place the configurations of its parents."
+    "Terms and their use for a child with `r` states; `sizes` are pairs (place, configurations)."
     key = r, sizes
     with _ONE_AT_A_TIME:
         if key not in self._uses:
@@ -224,7 +224,7 @@ def _use(self: Families, r, sizes):
 # %% ../nbs/07_scores.ipynb #e9518e62
 @patch
 def _make_use(self: Families, r, sizes, n_alphas):
-    "A `Use` of `kernels`."
+    "A `Use` of `kernels` in which every place has so many configurations of parents."
     shape, rule, total = (max(sizes)[0] + 1, 2, n_alphas), self.rule, self.counts.total
     alphas, slots, charges = np.ones(shape), np.zeros(shape, np.int64), np.zeros(shape[:2])
     for m, size in sizes:
@@ -375,7 +375,7 @@ def _count_fewer(self: Families, child, sets):
                        for some, known in zip(sets, scores)])
     missing = np.isnan(scores)
     if missing.any():
-        self.counts.passes += 1
+        self.counts.passes += int(missing.sum())
         terms, use = self._use(int(self.n_states[child]),
                                tuple([(k, self.counts.size(some)) for k, some in enumerate(sets)]))
         parents, data = np.array(sets[-1], np.int64), self.counts.folded()

@@ -209,7 +209,7 @@ class SearchResult:
     dag: np.ndarray  # `[d, d]`, empty for columns that did not take part
     score: float  # Sum over the families of `columns`
     moves: int  # Moves from the start to here
-    climbed: Any = None  # Where a climb can go on from, see `climb`
+    climbed: Any = None  # What a climb knows of its moves, if `climb` is to go on from here
 
     @property
     def edges(self) -> list[tuple[str, str]]:
@@ -224,7 +224,7 @@ class SearchResult:
 # %% ../nbs/08_search.ipynb #f844457f
 def climb(
     families: Families,  # Scores of a table
-    start: np.ndarray | SearchResult | None = None,  # Network to start from; empty if None
+    start: np.ndarray | SearchResult | None = None,  # Network, or what a climb found; empty if None
     *,
     columns: Iterable[int] | None = None,  # Columns that take part; all if None
     allowed: np.ndarray | None = None,  # Mask of edges that may be there; all if None
@@ -453,7 +453,7 @@ def _grant_counted(self: ParentSets):
 def _move_here(self: ParentSets, *moves):
     "Let a kernel grant the wishes that are there and those of moves, not too many at a time."
     kernels, f = compiled(), self.families
-    data, most = f.counts.folded(), 1 + int(2**28 / (f.counts.n * f.d))
+    data, most = f.counts.folded(), 1 + int(min(4096, 2**28 / (f.counts.n * f.d)))
     if self.tables is None: self.tables = kernels.new_tables(data)
     while True:
         left = kernels.improve_here(data, *f.sizes(), self.tables, self.trees, most, *moves)
@@ -464,22 +464,22 @@ def _move_here(self: ParentSets, *moves):
 @patch
 def move(self: ParentSets,
     order: np.ndarray,  # Columns, roots first; changed in place
-    queue: np.ndarray = np.zeros(0, np.int64),  # Columns to move, one after the other
+    queue: np.ndarray | None = None,  # Columns to move, one after the other; none if None
     *,
     target: float = np.inf,  # Stop as soon as the score is this high
     later: tuple[int, int] = (-1, -1),  # Keep the first column before the second
 ) -> np.ndarray:  # Node of each column; not all are there if the time was over
     "Move columns of an order to their best places until no move helps."
     kernels, state = compiled(), np.zeros(3, np.int64)
+    queue = np.zeros(0, np.int64) if queue is None else queue
     places = kernels.new_places(len(order), self.families.d)
     moves = order, queue, target, *later, places, state
     def act(trees): return 0 if len(queue) and out_of_time() else kernels.improve(trees, *moves)
     with self.turns:
-        if self._in_threads():
-            while self.run(act): pass
-        else:
-            while not (len(queue) and out_of_time()) and self._move_here(*moves): pass
-            self._emptied = False
+        self.trees.n_wishes[0], left, here = 0, 1, not self._in_threads()
+        while left and not (len(queue) and out_of_time()):
+            left = self._move_here(*moves) if here else self.run(act)
+            if left != kernels.NODES_MADE: self._emptied = False
     return places.nodes
 
 # %% ../nbs/08_search.ipynb #ed4b211b

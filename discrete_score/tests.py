@@ -215,7 +215,7 @@ def _add_here(counts, pairs, sets, sums):
     sizes = np.array([*map(len, sets)], np.int64)
     given = np.zeros((len(sets), max(1, sizes.max(initial=0))), np.int64)
     for row, columns in zip(given, sets): row[:len(columns)] = columns
-    pairs, step = np.array(pairs, np.int64).reshape(-1, 2), 1 + 2**28 // counts.n
+    pairs, step = np.array(pairs, np.int64).reshape(-1, 2), 1 + 2**28 // max(1, counts.n)
     for low in range(0, len(sets), step):
         some = slice(low, low + step)
         compiled().test_pairs(counts.data(), pairs[some], given[some], sizes[some], sums[some])

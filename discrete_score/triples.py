@@ -122,7 +122,7 @@ def _comes_back(counts: Counts, asked: list[tuple[Pair, int]], rule: TripleRule)
 
 # %% ../nbs/22_triples.ipynb #d532f6eb
 def _kind(pair: Pair, middle: int, in_doubt: bool) -> str:
-    "What the separators of a pair say of a common neighbour; a collider if the ends depend again."
+    "What separators say of a common neighbour; a collider has yet to pass `_comes_back`."
     if pair.state != "explained": return pair.state
     held = [middle in s for s in pair.separators]
     if not pair.clear or any(held) and not all(held): return "ambiguous"
