@@ -66,18 +66,19 @@ drawn = [rng.permutation(table.d).tolist() for _ in range(30)]
 pairs = [(c[0], c[1], [c[k:k + size] for k in range(2, 12)]) for c in drawn]
 try:
     from discrete_score.scores import families_of
-    from discrete_score.tests import chi2_exact_many
+    from discrete_score.tests import chi2_exact_all
     counts = families_of(table).counts
-    def test(i, j, sets): chi2_exact_many(counts, i, j, sets)
+    def test(pairs): chi2_exact_all(counts, pairs)
 except ImportError:
     from discrete_score.diagnosis import Sample, chi2_exact
     sample = Sample(table, None)
-    def test(i, j, sets):
-        for given in sets: chi2_exact(sample, i, j, given)
-test(*pairs[0])
+    def test(pairs):
+        for i, j, sets in pairs:
+            for given in sets: chi2_exact(sample, i, j, given)
+test(pairs[:1])
 for _ in range(3):
     start = time.process_time()
-    for pair in pairs: test(*pair)
+    test(pairs)
     times.append(time.process_time() - start)
 print(10*len(pairs)/min(times))
 """
