@@ -225,6 +225,7 @@ class OrdinalFamilies(Families):
         about = dict(weights=table.weights, names=table.names)
         super().__init__(table.codes, table.n_states, score="bic", **about)
         self.data, self.link, self.ridge = table, link, ridge
+        self.kind = None  # No kernel knows these scores
         self.tolerance = 1e-6 * (1 + self.counts.total)**.5
 
     def score(self, child, parents=()):
