@@ -236,12 +236,9 @@ class OrdinalFamilies(Families):
             remember(self._scores, key, fit.bic, 2**18)
         return self._scores[key]
 
-    def extend(self, child, parents, candidates):
-        "BIC with each of `candidates` as one more parent, `[d]`; NaN for columns never asked for."
-        key = int(child), tuple(sorted(int(p) for p in parents))
-        row = self._rows.get(key, np.full(self.d, np.nan)).copy()
-        for c in candidates: row[c] = self.score(key[0], (*key[1], c))
-        return remember(self._rows, key, row, 2**16)
+    def count(self, row, child, parents, candidates):
+        "BIC with each of `candidates` as one more parent, written to `row`."
+        for c in candidates.tolist(): row[c] = self.score(child, (*parents, c))
 
 # %% ../nbs/30_baselines.ipynb #d923c795
 def _ordinal(table, settings):

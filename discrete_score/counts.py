@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['FOLD', 'Counts', 'compiled', 'n_threads', 'using_threads', 'spread', 'Turns', 'TimeLimit', 'time_limit',
-           'out_of_time', 'side_by_side', 'at_once', 'Distinct', 'CountTable', 'as_mask', 'members', 'name_hashes',
-           'remember']
+           'out_of_time', 'wait_for', 'side_by_side', 'at_once', 'Distinct', 'CountTable', 'as_mask', 'members',
+           'name_hashes', 'remember']
 
 # %% ../nbs/06_counts.ipynb #765a771e
 import hashlib
@@ -13,7 +13,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, MutableMapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
@@ -248,15 +248,34 @@ def _fold(self: Counts):
     weights = np.bincount(number, self.weights)
     return compiled().as_data(self.columns[:, row].T, self.n_states, weights)
 
+# %% ../nbs/06_counts.ipynb #6b31be15
+class _Crew:
+    "Threads that several tasks share."
+    def __init__(self, n): self.free, self._changed = n, threading.Condition()
+
+    def take(self, wait=False):
+        "Begin to work, or wait for a free thread first."
+        with self._changed:
+            if wait: self._changed.wait_for(lambda: self.free > 0)
+            self.free -= 1
+
+    def give(self):
+        "End to work."
+        with self._changed:
+            self.free += 1
+            self._changed.notify()
+
 # %% ../nbs/06_counts.ipynb #2202c220
-_threads: ContextVar[int | None] = ContextVar("threads", default=None)
+_threads: ContextVar["int | _Crew | None"] = ContextVar("threads", default=None)
 _worker = threading.local()
 
 
 def n_threads() -> int:
     "How many threads may count at once."
     if getattr(_worker, "busy", False): return 1
-    asked = _threads.get() or os.environ.get("DISCRETE_SCORE_THREADS")
+    asked = _threads.get()
+    if isinstance(asked, _Crew): return max(1, 1 + asked.free)
+    asked = asked or os.environ.get("DISCRETE_SCORE_THREADS")
     return max(1, int(asked)) if asked else min(os.cpu_count() or 1, 8)
 
 # %% ../nbs/06_counts.ipynb #15c1d5d8
@@ -345,6 +364,39 @@ def out_of_time() -> bool:
     limit.cut = True
     return True
 
+# %% ../nbs/06_counts.ipynb #abea5d70
+def wait_for(
+    task: Future,  # What another thread does
+) -> Any:  # What it returns
+    "Wait for a task; meanwhile it has one thread more."
+    crew = _threads.get()
+    if not isinstance(crew, _Crew): return task.result()
+    crew.give()
+    try: return task.result()
+    finally: crew.take()
+
+# %% ../nbs/06_counts.ipynb #a82e162e
+def _begin(act, *arguments, wait=False):
+    "Start a task of the crew that is at work."
+    def run():
+        crew = _threads.get()
+        if wait: crew.take(wait=True)
+        try: return act(*arguments)
+        finally: crew.give()
+    if not wait: _threads.get().take()
+    return _beside().submit(copy_context().run, run)
+
+# %% ../nbs/06_counts.ipynb #2bf5c6e3
+@contextmanager
+def _crew():
+    "The crew that is at work, or a new one."
+    crew = _threads.get()
+    if isinstance(crew, _Crew): yield crew
+    else:
+        crew = _Crew(n_threads())
+        crew.take()
+        with using_threads(crew): yield crew
+
 # %% ../nbs/06_counts.ipynb #5e1c8001
 def side_by_side(
     act: Callable[[], Any],  # What this thread does
@@ -355,12 +407,13 @@ def side_by_side(
     if n_threads() < 2:
         found = other(stop.is_set)
         return act(), found
-    task = _beside().submit(copy_context().run, other, stop.is_set)
-    try: return act(), task.result()
-    except BaseException:
-        stop.set()
-        if limit is not None: limit.stop()
-        raise
+    with _crew():
+        task = _begin(other, stop.is_set)
+        try: return act(), wait_for(task)
+        except BaseException:
+            stop.set()
+            if limit is not None: limit.stop()
+            raise
 
 # %% ../nbs/06_counts.ipynb #b148cfab
 def at_once(
@@ -368,14 +421,16 @@ def at_once(
     items: Sequence,  # Things that do not need each other
 ) -> list:  # What it returned, in the order of the items
     "Do the same with each of several things, some of them at the same time."
-    if n_threads() < 2 or len(items) < 2: return [act(item) for item in items]
-    pool, limit = _pool(n_threads()), _limit.get()
-    tasks = [pool.submit(copy_context().run, act, item) for item in items]
-    try: return [task.result() for task in tasks]
-    except BaseException:
-        for task in tasks: task.cancel()
-        if limit is not None: limit.stop()
-        raise
+    alone = n_threads() < 2 and not isinstance(_threads.get(), _Crew)
+    if alone or len(items) < 2: return [act(item) for item in items]
+    limit = _limit.get()
+    with _crew():
+        tasks = [_begin(act, item, wait=True) for item in items]
+        try: return [wait_for(task) for task in tasks]
+        except BaseException:
+            for task in tasks: task.cancel()
+            if limit is not None: limit.stop()
+            raise
 
 # %% ../nbs/06_counts.ipynb #85128167
 @dataclass(frozen=True, eq=False)

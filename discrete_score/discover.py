@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator
 from .base import Phrase, Problem, Registry, Setting, View, WrongType, patch
 from .belief import Belief, Testimony
 from .blanket import BlanketScore
-from .counts import TimeLimit, n_threads, side_by_side, time_limit, using_threads
+from .counts import TimeLimit, n_threads, side_by_side, time_limit, wait_for
 from .dag import DagResult, dag_from_order, edge_confidence
 from .data import Table
 from .diagnosis import RULES, Diagnosis, choose_measure
@@ -372,9 +372,7 @@ def _together(self: _Plan, table: Table, estimator, known: Known, callback) -> _
     "The orders without and with the guide; beside them, on another thread, what witnesses say."
     ready, options = Future(), dict(knowledge=known, seed=self.seed)
     def listen(stop):
-        try:
-            with using_threads(max(1, n_threads() - 1)):
-                ready.set_result(make_guide(self.guide, table, known, seed=self.seed))
+        try: ready.set_result(make_guide(self.guide, table, known, seed=self.seed))
         except BaseException as error: ready.set_exception(error)
         else:
             if isinstance(ready.result(), Belief) and not stop(): ready.result().rehearsed()
@@ -382,7 +380,7 @@ def _together(self: _Plan, table: Table, estimator, known: Known, callback) -> _
     def orders():
         def failed(step): return ready.done() and ready.exception() is not None
         alone = causal_order(estimator, table.names, self.measure, callback=failed, **options)
-        found = causal_order(estimator, table.names, self.measure, guide=ready.result(),
+        found = causal_order(estimator, table.names, self.measure, guide=wait_for(ready),
                              callback=callback, **options)
         return alone, found
     alone, search = side_by_side(orders, listen)[0]

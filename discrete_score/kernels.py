@@ -4,23 +4,26 @@
 
 # %% auto #0
 __all__ = ['LEVELS', 'PLAN', 'RISING', 'LEFT_OUT', 'LIKELIHOOD', 'SET', 'N_SET', 'BRANCH', 'N_BRANCH', 'SHRUNK', 'N_SHRUNK',
-           'CHILD', 'NO_ROOM', 'WISHES', 'ROOT', 'TO_SHRINK', 'READY', 'NO_SPACE', 'SIZE_WANTED', 'NODES_MADE',
-           'kernel', 'part', 'Data', 'pack', 'popcount', 'ones', 'pack_rows', 'as_data', 'Terms', 'far_term', 'term',
-           'Use', 'picks', 'worth', 'cells_of', 'sizes_of', 'cut', 'seen_configs', 'seen_cells', 'list_rows',
-           'count_cells', 'sum_terms', 'extend_small', 'renumber', 'number_seen', 'codes_of', 'piles_of', 'walk',
-           'extend_large', 'cell_of_rows', 'extend_dense', 'add_sixteen', 'add_where', 'count_rows', 'add_terms',
-           'sum_piles', 'extend_rows', 'size_of', 'turns', 'extend', 'count_family', 'family_sums', 'count_extended',
-           'Trees', 'new_trees', 'enlarged', 'rank_branches', 'candidates_of', 'add_node', 'ask', 'descend', 'choose',
-           'set_shrunk', 'choose_all', 'network_of', 'Sizes', 'new_sizes', 'find_size', 'need_size', 'add_size',
-           'Tables', 'new_tables', 'find_set', 'add_set', 'core_bits', 'count_core', 'fill_modes', 'count_set',
-           'sum_family', 'with_child', 'extend_known', 'use_of', 'row_of', 'score_of', 'without', 'counts_without',
-           'fewer_scores', 'known_counts', 'shrink_set', 'set_of', 'grant_next', 'grant_all', 'Places', 'holds',
-           'look_around', 'value_places', 'new_places', 'bar', 'move', 'improve', 'improve_here', 'reach_all', 'Climb',
-           'find_legal', 'gain_of', 'best_move', 'take_move', 'distinct_rows', 'Lookup', 'find_key', 'own_weights',
-           'shares_of', 'times_child', 'normalise', 'add_stratum', 'strata_by_bits', 'strata_by_rows', 'test_pairs']
+           'CHILD', 'NO_ROOM', 'WISHES', 'ROOT', 'TO_SHRINK', 'READY', 'IN', 'WANTED', 'NO_SPACE', 'SIZE_WANTED',
+           'NODES_MADE', 'kernel', 'part', 'leaf', 'Data', 'pack', 'popcount', 'ones', 'pack_rows', 'as_data', 'Terms',
+           'far_term', 'term', 'Use', 'picks', 'worth', 'cells_of', 'sizes_of', 'cut', 'seen_configs', 'seen_cells',
+           'list_rows', 'count_cells', 'sum_terms', 'extend_small', 'renumber', 'number_seen', 'codes_of', 'piles_of',
+           'walk', 'extend_large', 'cell_of_rows', 'extend_dense', 'add_sixteen', 'add_where', 'count_rows',
+           'add_terms', 'sum_piles', 'extend_rows', 'size_of', 'turns', 'extend', 'count_family', 'family_sums',
+           'count_extended', 'Trees', 'new_trees', 'enlarged', 'rank_branches', 'candidates_of', 'add_node', 'ask',
+           'descend', 'choose', 'set_shrunk', 'choose_all', 'network_of', 'Sizes', 'new_sizes', 'find_size',
+           'need_size', 'add_size', 'Tables', 'new_tables', 'find_set', 'add_set', 'core_bits', 'count_core',
+           'fill_modes', 'count_set', 'sum_family', 'with_child', 'extend_known', 'use_of', 'row_of', 'score_of',
+           'without', 'counts_without', 'known_counts', 'Rows', 'new_rows', 'place_of', 'keys_of', 'find_family',
+           'add_family', 'copy_rows', 'told', 'fill_smaller', 'fill_rows', 'shrink_set', 'set_of', 'grant_next',
+           'grant_all', 'Places', 'holds', 'look_around', 'value_places', 'new_places', 'bar', 'move', 'improve',
+           'improve_here', 'reach_all', 'Climb', 'find_legal', 'gain_of', 'best_move', 'take_move', 'read_row',
+           'want_rows', 'climb_on', 'distinct_rows', 'Lookup', 'find_key', 'own_weights', 'shares_of', 'times_child',
+           'normalise', 'add_stratum', 'strata_by_bits', 'strata_by_rows', 'test_pairs']
 
 # %% ../nbs/98_kernels.ipynb #c279ec3e
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 import numpy as np
@@ -43,6 +46,14 @@ def part(
     "Make a function a part of the kernel that calls it."
     on_disk = Path(function.__code__.co_filename).is_file()
     return njit(nogil=True, cache=on_disk, error_model="numpy", inline="always")(function)
+
+# %% ../nbs/98_kernels.ipynb #4ded4a94
+def leaf(
+    function,  # A function of arrays and numbers that makes no array
+):  # Compiled when it is first called
+    "A kernel that does not count who holds the arrays that it works on."
+    on_disk = Path(function.__code__.co_filename).is_file()
+    return njit(nogil=True, cache=on_disk, error_model="numpy", _nrt=False)(function)
 
 # %% ../nbs/98_kernels.ipynb #d5c05e06
 class Data(NamedTuple):
@@ -76,7 +87,7 @@ def popcount(typing, word):
     return types.uint64(types.uint64), emit
 
 # %% ../nbs/98_kernels.ipynb #d537cefa
-@kernel
+@leaf
 def ones(bits):
     "How many bits of a bitset are set."
     n = np.uint64(0)
@@ -149,7 +160,7 @@ class Terms(NamedTuple):
     kind: int  # What the terms are beyond the tables
 
 # %% ../nbs/98_kernels.ipynb #1229d01a
-@kernel
+@leaf
 def far_term(kind, unit, alpha, n):
     "The whole number that a cell with `n` rows adds, worked out."
     if kind == RISING: value = math.lgamma(n + alpha) - math.lgamma(alpha)
@@ -158,7 +169,7 @@ def far_term(kind, unit, alpha, n):
     return np.int64(np.rint(value / unit))
 
 # %% ../nbs/98_kernels.ipynb #0d8ed129
-@kernel
+@leaf
 def term(terms, slot, alpha, n):
     "The whole number that a cell with `n` rows adds: row `slot` of the tables is for `alpha`."
     if n < terms.values.shape[1]: return terms.values[slot, n]
@@ -174,7 +185,7 @@ class Use(NamedTuple):
     edge_cost: float  # What every parent costs
 
 # %% ../nbs/98_kernels.ipynb #0a06156a
-@kernel
+@leaf
 def picks(sums):
     "Which pseudo-count is best: the first with the largest difference of `sums[2, alphas]`."
     best = 0
@@ -183,7 +194,7 @@ def picks(sums):
     return best
 
 # %% ../nbs/98_kernels.ipynb #c85d49cc
-@kernel
+@leaf
 def worth(terms, use, m, sums, n_parents):
     "Score of a family from the sums over its cells and over its configurations."
     if use.by_set:
@@ -218,7 +229,7 @@ def sizes_of(cells):
     return sizes
 
 # %% ../nbs/98_kernels.ipynb #1f4e07ef
-@kernel
+@leaf
 def cut(cell, size, bits, low, m, counts, start, step):
     "Counts of a cell's rows by the candidate whose `m` bitsets begin at `low`."
     for s in range(m - 1):
@@ -283,7 +294,7 @@ def list_rows(cells, sizes, least):
     return rows, start
 
 # %% ../nbs/98_kernels.ipynb #5e1c7a04
-@part
+@leaf
 def count_cells(data, cells, sizes, rows, start, largest, candidate, counts):
     "Counts of a family's cells by the states of a candidate, `[candidate states * cells]`."
     n, m, low = len(cells), data.n_states[candidate], data.first[candidate]
@@ -300,7 +311,7 @@ def count_cells(data, cells, sizes, rows, start, largest, candidate, counts):
         counts[s * n + largest] = left
 
 # %% ../nbs/98_kernels.ipynb #1bcf1de1
-@kernel
+@leaf
 def sum_terms(terms, counts, at, r, k, alphas, slots, sums):
     "Add the terms of a table `[r, k]` that begins at `counts[at]`: of cells and configurations."
     for a in range(alphas.shape[1]):
@@ -339,7 +350,7 @@ def extend_small(data, terms, use, child, cells, n_parents, candidates, out):
         out[c] = worth(terms, use, m, sums, n_parents + 1)
 
 # %% ../nbs/98_kernels.ipynb #d9fa2ccf
-@kernel
+@leaf
 def renumber(code, keys, values):
     "Replace codes by 0, 1, ... in order of appearance; `keys` and `values` are room for a table."
     size, used = keys.size, 0
@@ -414,7 +425,7 @@ def piles_of(data, code, k, child):
     return rows, start[:k_seen + 1]
 
 # %% ../nbs/98_kernels.ipynb #91a94c5f
-@part
+@leaf
 def walk(data, terms, alphas, slots, rows, start, r, candidate, room, sums):
     "Add the terms of a family in piles, extended by a candidate, to `sums`."
     column, m, weights = data.columns[candidate], data.n_states[candidate], data.weights
@@ -557,7 +568,7 @@ def add_where(typing, word, value, numbers):
     return types.none(types.uint64, types.int64, types.intp), emit
 
 # %% ../nbs/98_kernels.ipynb #13938e97
-@kernel
+@leaf
 def count_rows(table, rows, low, high, rest, counter, counts):
     "Counts of up to 512 states in the rows `rows[low:high]`; `rest` is room for 16 of them."
     n, levels, address, words = high - low, 0, counter.ctypes.data, counts.size // 64
@@ -575,10 +586,10 @@ def count_rows(table, rows, low, high, rest, counter, counts):
             add_where(counter[level, w], 1 << level, counts[64 * w:].ctypes.data)
 
 # %% ../nbs/98_kernels.ipynb #5bc2d7d8
-@kernel
-def add_terms(terms, counts, size, low, alphas, sums):
-    "Add the term of each count to its sum; no count exceeds `size`, `low` says where terms begin."
-    values, length = terms.values.ravel(), terms.values.shape[1]
+@leaf
+def add_terms(terms, values, counts, size, low, alphas, sums):
+    "Add the term of each count to its sum; no count exceeds `size`, `low` says where in `values`."
+    length = terms.values.shape[1]
     if size < length:
         for t in range(counts.size): sums[t] += values[np.uint64(low[t] + counts[t])]
         return
@@ -591,6 +602,7 @@ def add_terms(terms, counts, size, low, alphas, sums):
 @part
 def sum_piles(table, terms, rows, start, r, width, low, alphas, sums):
     "Add the terms of all cells and configurations of a family with `width` states."
+    values = terms.values.ravel()
     counter, rest = np.zeros((LEVELS, 8), np.uint64), np.empty(16, np.int32)
     counts, totals = np.empty(width, np.int32), np.empty(width, np.int32)
     for c in range(0, start.size - 1, r):
@@ -601,10 +613,10 @@ def sum_piles(table, terms, rows, start, r, width, low, alphas, sums):
             count_rows(table, rows, start[pile], start[pile + 1], rest, counter, counts)
             for t in range(width): totals[t] += counts[t]
             for a in range(sums.shape[1]):
-                add_terms(terms, counts, size, low[0, a], alphas[0, a], sums[0, a])
+                add_terms(terms, values, counts, size, low[0, a], alphas[0, a], sums[0, a])
         size = start[c + r] - start[c]
         for a in range(sums.shape[1]):
-            add_terms(terms, totals, size, low[1, a], alphas[1, a], sums[1, a])
+            add_terms(terms, values, totals, size, low[1, a], alphas[1, a], sums[1, a])
 
 # %% ../nbs/98_kernels.ipynb #c2d002e8
 @kernel
@@ -637,7 +649,7 @@ def extend_rows(data, terms, use, child, parents, candidates, out):
         out[c] = worth(terms, use, data.n_states[c], both, parents.size + 1)
 
 # %% ../nbs/98_kernels.ipynb #e272be35
-@kernel
+@leaf
 def size_of(data, columns):
     "How many configurations of `columns` are possible."
     q = 1.
@@ -645,7 +657,7 @@ def size_of(data, columns):
     return q
 
 # %% ../nbs/98_kernels.ipynb #0e58b308
-@kernel
+@leaf
 def turns(data, use, child, parents, candidates, times):
     "Does it pay to extend a family by counters, even if they took so many times their time?"
     if data.rows.size == 0: return False
@@ -752,6 +764,7 @@ class Trees(NamedTuple):
     wishes: np.ndarray  # Child, node, and the branch to go on with (or ROOT, TO_SHRINK), `[k, 3]`
     masks: np.ndarray  # The predecessors that each wish is about, `[k, d]`
     n_wishes: np.ndarray  # How many there are, `[1]`
+    ranks: np.ndarray  # Room for one number per column
 
 # %% ../nbs/98_kernels.ipynb #bef8729c
 def new_trees(
@@ -769,7 +782,7 @@ def new_trees(
                  np.zeros(8 * room + d), np.zeros(8 * room + d, whole), np.zeros(4, whole),
                  np.full(d, -1), np.asarray(may, bool), np.asarray(hashes, np.uint64),
                  float(tolerance), int(most), np.zeros((256, 3), whole), np.zeros((256, d), bool),
-                 np.zeros(1, whole))
+                 np.zeros(1, whole), np.zeros(d))
 
 # %% ../nbs/98_kernels.ipynb #6f9ba991
 def enlarged(
@@ -784,21 +797,24 @@ def enlarged(
     return more
 
 # %% ../nbs/98_kernels.ipynb #06aa2e30
-@part
-def rank_branches(trees, candidates, row, score):
-    "Write the branches of a new node: the candidates that improve it, best first."
-    at, n = trees.used[2], 0
-    for c in candidates:
-        if not row[c] > score + trees.tolerance: continue
-        rank, y = np.rint(row[c] / trees.tolerance), n
-        while y > 0:
-            b = at + y - 1
-            other = np.rint(trees.gain[b] / trees.tolerance)
-            before = trees.hashes[trees.column[b]] < trees.hashes[c]
-            if other > rank or (other == rank and before): break
-            trees.column[b + 1], trees.gain[b + 1] = trees.column[b], trees.gain[b]
-            y -= 1
-        trees.column[at + y], trees.gain[at + y] = c, row[c]
+@leaf
+def rank_branches(trees, child, parents, row, score):
+    "Write the branches of a new node: the columns that improve it, best first."
+    at, n, ranks = trees.used[2], 0, trees.ranks
+    column, gain = trees.column[at:], trees.gain[at:]
+    for c in range(len(trees.may)):
+        inside = not trees.may[c, child]
+        for p in parents: inside |= p == c
+        if inside or not row[c] > score + trees.tolerance: continue
+        rank, low, high = np.rint(row[c] / trees.tolerance), 0, n
+        while low < high:
+            y = (low + high) // 2
+            before = trees.hashes[column[y]] < trees.hashes[c]
+            if ranks[y] > rank or (ranks[y] == rank and before): low = y + 1
+            else: high = y
+        for y in range(n, low, -1):
+            column[y], gain[y], ranks[y] = column[y - 1], gain[y - 1], ranks[y - 1]
+        column[low], gain[low], ranks[low] = c, row[c], rank
         n += 1
     trees.next[at:at + n] = -1
     trees.used[2] += n
@@ -818,7 +834,7 @@ def candidates_of(trees, child, parents):
     return found[:k]
 
 # %% ../nbs/98_kernels.ipynb #5636080d
-@kernel
+@leaf
 def add_node(trees, child, parents, branch, score, row):
     "Make the node that a branch leads to, or the root of `child`; `row` has its extensions."
     used, d = trees.used, len(trees.may)
@@ -833,13 +849,13 @@ def add_node(trees, child, parents, branch, score, row):
         used[1] += 1
     used[0] += 1
     if parents.size < trees.most:
-        at[N_BRANCH] = rank_branches(trees, candidates_of(trees, child, parents), row, score)
+        at[N_BRANCH] = rank_branches(trees, child, parents, row, score)
     if branch == ROOT: trees.roots[child] = node
     else: trees.next[branch] = node
     return node
 
 # %% ../nbs/98_kernels.ipynb #f328f1d4
-@kernel
+@leaf
 def ask(trees, child, node, branch, before):
     "Leave a wish, if there is room for one."
     k = trees.n_wishes[0]
@@ -850,7 +866,7 @@ def ask(trees, child, node, branch, before):
     return WISHES
 
 # %% ../nbs/98_kernels.ipynb #c3006e89
-@kernel
+@leaf
 def descend(trees, child, before, passed):
     "Where the walk of `child` among the mask `before` ends, and what is missing."
     node = trees.roots[child]
@@ -870,14 +886,14 @@ def descend(trees, child, before, passed):
         node = trees.next[found]
 
 # %% ../nbs/98_kernels.ipynb #5e1c7b00
-@kernel
+@leaf
 def choose(trees, child, before, passed):
     "The node of the best parents of `child` among the mask `before`, and what it had to pass by."
     node, missing = descend(trees, child, before, passed)
     return node if missing == READY else ask(trees, child, node, missing, before)
 
 # %% ../nbs/98_kernels.ipynb #7861e483
-@kernel
+@leaf
 def set_shrunk(trees, node, parents, score):
     "Remember the parents that are left after shrinking; False: no room."
     used, at = trees.used, trees.nodes[node]
@@ -889,11 +905,11 @@ def set_shrunk(trees, node, parents, score):
     return True
 
 # %% ../nbs/98_kernels.ipynb #66ea1e14
-@kernel
-def choose_all(trees, order, nodes):
-    "Write the nodes of all columns of an order: how many wishes are open."
-    before = np.zeros(len(trees.may), np.bool_)
-    passed = np.zeros(len(trees.may), np.bool_)
+@leaf
+def choose_all(trees, order, nodes, masks):
+    "Write the nodes of all columns of an order: how many wishes are open. `masks` is room."
+    before, passed = masks[0], masks[1]
+    before[:] = False
     trees.n_wishes[0] = 0
     for v in order:
         nodes[v] = choose(trees, v, before, passed)
@@ -901,7 +917,7 @@ def choose_all(trees, order, nodes):
     return trees.n_wishes[0]
 
 # %% ../nbs/98_kernels.ipynb #adc41659
-@kernel
+@leaf
 def network_of(trees, order, nodes, dag):
     "Mark the edges of the network at `nodes` in `dag[d, d]`: its score."
     score = 0.
@@ -915,10 +931,11 @@ def network_of(trees, order, nodes, dag):
 class Sizes(NamedTuple):
     "What sets of columns are charged, by the number of their configurations."
     keys: np.ndarray  # Numbers of configurations, as a hash table; 0 where there is none
-    alphas: np.ndarray  # Pseudo-count of a cell
-    slots: np.ndarray  # Row of the tables of terms
+    alphas: np.ndarray  # Pseudo-counts of a cell to choose from, `[place, alphas]`
+    slots: np.ndarray  # Rows of the tables of terms, `[place, alphas]`
     charges: np.ndarray  # What the parameters cost
     states: np.ndarray  # Numbers of states that occur in the table, and 0
+    by_set: bool  # Is the score F(child and parents) - F(parents)?
     edge_cost: float  # What every parent costs
     wanted: np.ndarray  # Numbers of configurations that were not there
     n_wanted: np.ndarray  # How many of them there are, `[1]`
@@ -926,26 +943,31 @@ class Sizes(NamedTuple):
 # %% ../nbs/98_kernels.ipynb #5e1c7b04
 def new_sizes(
     n_states: np.ndarray,  # States of each column
-    edge_cost: float,  # What every parent costs
+    edge_cost: float = 0.,  # What every parent costs
     *,
+    by_set: bool = True,  # Is the score F(child and parents) - F(parents)?
+    n_alphas: int = 1,  # Pseudo-counts to choose from
     room: int = 4096,  # Places of the hash table
 ) -> Sizes:
     "Sizes of which none is known yet."
     states = np.concatenate([[0], np.unique(n_states)]).astype(np.int64)
-    return Sizes(np.zeros(room), np.ones(room), np.zeros(room, np.int64), np.zeros(room), states,
-                 float(edge_cost), np.zeros(2 * len(states) + 2), np.zeros(1, np.int64))
+    shape, wanted = (room, n_alphas), np.zeros(2 * len(states) + 2)
+    return Sizes(np.zeros(room), np.ones(shape), np.zeros(shape, np.int64), np.zeros(room), states,
+                 by_set, float(edge_cost), wanted, np.zeros(1, np.int64))
 
 # %% ../nbs/98_kernels.ipynb #5e1c7b05
-@kernel
+@leaf
 def find_size(sizes, size):
     "The place of a number of configurations, or of the gap where it belongs."
-    at = np.int64(size % 1048573.) % sizes.keys.size
+    code = np.uint64(np.int64(size)) if abs(size) < 2.**62 else np.uint64(0)
+    mixed = code * np.uint64(0x9E3779B97F4A7C15)
+    at = np.int64(mixed >> np.uint64(40)) % sizes.keys.size
     while sizes.keys[at] != size and sizes.keys[at] != 0:
         at = at + 1 if at + 1 < sizes.keys.size else 0
     return at
 
 # %% ../nbs/98_kernels.ipynb #5e1c7b06
-@kernel
+@leaf
 def need_size(sizes, size):
     "The place of a number of configurations; -1 if it is not there, and then it is wanted."
     at = find_size(sizes, size)
@@ -960,13 +982,13 @@ def need_size(sizes, size):
 def add_size(
     sizes: Sizes,  # Changed in place
     size: float,  # Number of configurations
-    alpha: float,  # Pseudo-count of a cell
-    slot: int,  # Row of the tables of terms
+    alphas: Sequence[float],  # Pseudo-counts of a cell
+    slots: Sequence[int],  # Rows of the tables of terms
     charge: float,  # What the parameters cost
 ) -> None:
     "Add what sets with so many configurations are charged."
     at = find_size(sizes, size)
-    sizes.alphas[at], sizes.slots[at], sizes.charges[at] = alpha, slot, charge
+    sizes.alphas[at], sizes.slots[at], sizes.charges[at] = alphas, slots, charge
     sizes.keys[at] = size
 
 # %% ../nbs/98_kernels.ipynb #dad607d0
@@ -984,22 +1006,22 @@ class Tables(NamedTuple):
 def new_tables(
     data: Data,  # A table; if it has weights, no set is kept
     *,
-    mb: float = 128.,  # Bound on the counts
+    mb: float = 128.,  # Bound on the counts; 0: none are ever kept
 ) -> Tables:
     "Tables of the empty set only."
     often, first, d = data.often, data.first, len(data.n_states)
     modes = [np.argmax(often[low:high]) for low, high in zip(first[:-1], first[1:])]
     room = min(int(mb * 2**18), 128 + int(first[-1]) * 2**18)
-    states = np.ascontiguousarray(data.columns.T)
+    states = np.ascontiguousarray(data.columns[:, :data.columns.shape[1] if mb else 0].T)
     tables = Tables(np.full(2**15, -1, np.int32), np.zeros((2**14, 2), np.uint64),
                     np.zeros(2**14, np.int64), np.empty(room, np.int32), np.zeros(2, np.int64),
                     np.array(modes, np.int64), states)
-    if data.bits.size and d < 4095: add_set(tables, np.zeros(0, np.int64), int(first[-1]))
+    if data.bits.size and d < 4095 and mb: add_set(tables, np.zeros(0, np.int64), int(first[-1]))
     tables.counts[:tables.used[1]] = often[:tables.used[1]]
     return tables
 
 # %% ../nbs/98_kernels.ipynb #8e1a6fcd
-@kernel
+@leaf
 def find_set(tables, columns, skip):
     "The number of a set without its member in place `skip`; if there is none, -1 less its gap."
     low, high, n = np.uint64(0), np.uint64(1), 0
@@ -1020,7 +1042,7 @@ def find_set(tables, columns, skip):
     return -1 - at
 
 # %% ../nbs/98_kernels.ipynb #501dc641
-@kernel
+@leaf
 def add_set(tables, columns, room):
     "Make room for the counts of a set that is not there: its number, -1 if that is too much."
     k, at = tables.used[0], -1 - find_set(tables, columns, np.int64(-1))
@@ -1078,7 +1100,7 @@ def count_core(data, tables, columns, margins, counts):
             at[first[c + 1] - 1] = left
 
 # %% ../nbs/98_kernels.ipynb #352882a4
-@kernel
+@leaf
 def fill_modes(counts, margin, m, after, mode):
     "Write the cells in which a column with `m` states is in its mode, from the margin over it."
     for e in range(len(margin)):
@@ -1162,7 +1184,7 @@ def extend_known(data, terms, use, tables, child, parents, candidates, out):
     r, width, first = data.n_states[child], data.first[-1], data.first
     size = r * size_of(data, parents)
     if tables.used[0] == 0 or parents.size > 5 or size > .125 * data.total: return False
-    if size * width > tables.counts.size / 16: return False
+    if size * width > tables.counts.size / 16 or use.slots.shape[2] > 1: return False
     columns, after = with_child(data, child, parents)
     n, known = np.int64(size), find_set(tables, columns, np.int64(-1))
     if known < 0: counts = count_set(data, tables, columns, n)
@@ -1181,18 +1203,22 @@ def extend_known(data, terms, use, tables, child, parents, candidates, out):
 @kernel
 def use_of(data, sizes, child, parents, n):
     "The use of terms for a family, extended by candidates with the first `n` of `sizes.states`."
-    r, q, good = data.n_states[child], size_of(data, parents), True
-    top = sizes.states[n - 1] + 1
-    alphas, charges = np.ones((top, 2, 1)), np.zeros((top, 2))
-    slots = np.zeros((top, 2, 1), np.int64)
+    r, q, good = float(data.n_states[child]), size_of(data, parents), True
+    top, n_alphas = sizes.states[n - 1] + 1, sizes.slots.shape[1]
+    alphas, charges = np.ones((top, 2, n_alphas)), np.zeros((top, 2))
+    slots = np.zeros((top, 2, n_alphas), np.int64)
     for m in sizes.states[:n]:
         for k in range(2):
-            at = need_size(sizes, q * max(m, 1) * (r if k == 0 else 1))
-            if at < 0: good = False
-            else:
-                alphas[m, k, 0], slots[m, k, 0] = sizes.alphas[at], sizes.slots[at]
-                charges[m, k] = sizes.charges[at]
-    return Use(alphas, slots, charges, True, sizes.edge_cost), good
+            if sizes.by_set: size = q * max(m, 1) * (r if k == 0 else 1.)
+            else: size = r if k == 0 else -r
+            at = need_size(sizes, size)
+            if at < 0:
+                good = False
+                continue
+            for a in range(n_alphas):
+                alphas[m, k, a], slots[m, k, a] = sizes.alphas[at, a], sizes.slots[at, a]
+            charges[m, k] = sizes.charges[at]
+    return Use(alphas, slots, charges, sizes.by_set, sizes.edge_cost), good
 
 # %% ../nbs/98_kernels.ipynb #5e1c7b0b
 @part
@@ -1202,9 +1228,11 @@ def row_of(data, terms, sizes, tables, child, parents, candidates, least, row):
     if not good: return False
     k = 0
     for c in candidates:
-        m, row[c] = data.n_states[c], -np.inf
+        m = data.n_states[c]
         cost = use.charges[m, 0] - use.charges[m, 1] + use.edge_cost * (parents.size + 1)
-        if terms.kind == LIKELIHOOD and -cost <= least: continue
+        if terms.kind == LIKELIHOOD and -cost <= least:
+            row[c] = -np.inf
+            continue
         candidates[k] = c
         k += 1
     candidates = candidates[:k]
@@ -1221,7 +1249,7 @@ def score_of(data, terms, sizes, child, parents, counts):
     none, one = np.int64(0), np.int64(1)
     use, good = use_of(data, sizes, child, parents, one)
     if not good: return 0., False
-    sums, r = np.zeros((2, 1), np.int64), data.n_states[child]
+    sums, r = np.zeros(use.slots.shape[1:], np.int64), data.n_states[child]
     sum_terms(terms, counts, none, r, counts.size // r, use.alphas[0], use.slots[0], sums)
     return worth(terms, use, none, sums, parents.size), True
 
@@ -1247,20 +1275,6 @@ def counts_without(data, child, parents, k, counts):
             for a in range(after): out[b * after + a] += counts[(b * m + s) * after + a]
     return fewer, out
 
-# %% ../nbs/98_kernels.ipynb #13a1eee7
-@kernel
-def fewer_scores(data, terms, use, child, parents, scores):
-    "Write the scores without each parent and with all, where NaN; `use` has a place for each."
-    counts, r = count_family(data, child, parents), data.n_states[child]
-    sums, none = np.empty(use.slots.shape[1:], np.int64), np.int64(0)
-    for k in range(scores.size):
-        if not math.isnan(scores[k]): continue
-        fewer, some = parents, counts
-        if k < parents.size: fewer, some = counts_without(data, child, parents, k, counts)
-        sums[:] = 0
-        sum_terms(terms, some, none, r, some.size // r, use.alphas[k], use.slots[k], sums)
-        scores[k] = worth(terms, use, k, sums, fewer.size)
-
 # %% ../nbs/98_kernels.ipynb #e06f63fb
 @kernel
 def known_counts(data, tables, child, parents):
@@ -1278,6 +1292,138 @@ def known_counts(data, tables, child, parents):
             cell = tables.counts[low + (at + y * after) * width:]
             for t in range(data.first[1]): out[y * q + e] += cell[t]
     return out
+
+# %% ../nbs/98_kernels.ipynb #13a1eee7
+class Rows(NamedTuple):
+    "Scores of families, and of those that differ from them by one column."
+    places: np.ndarray  # Numbers of families, as a hash table; -1 where there is none
+    keys: np.ndarray  # What tells a family from others, in two numbers, `[family, 2]`
+    scores: np.ndarray  # Of a family at its child, else with or without a column, `[family, d]`
+    used: np.ndarray  # How many families, how often emptied, how many scores were counted
+
+# %% ../nbs/98_kernels.ipynb #0b32d1a1
+def new_rows(
+    room: int,  # Families
+    d: int,  # Columns of the table
+    *,
+    emptied: int = 0,  # How often they were emptied
+) -> Rows:
+    "Rows of no family yet."
+    places = np.full(1 << int(2 * room - 1).bit_length(), -1, np.int32)
+    keys, scores = np.zeros((room, 2), np.uint64), np.empty((room, d))
+    return Rows(places, keys, scores, np.array([0, emptied, 0]))
+
+# %% ../nbs/98_kernels.ipynb #1566a308
+@leaf
+def place_of(rows, one, two):
+    "The place of a family with these keys, or the gap where it belongs."
+    at = np.int64(one & np.uint64(rows.places.size - 1))
+    while rows.places[at] >= 0:
+        k = rows.places[at]
+        if rows.keys[k, 0] == one and rows.keys[k, 1] == two: break
+        at = at + 1 if at + 1 < rows.places.size else 0
+    return at
+
+# %% ../nbs/98_kernels.ipynb #b555f239
+@leaf
+def keys_of(child, parents, skip):
+    "Two numbers that tell a family, without its parent in place `skip`, from all others."
+    one = np.uint64(child + 1) * np.uint64(0xD6E8FEB86659FD93)
+    two = np.uint64(child + 1) * np.uint64(0xA0761D6478BD642F)
+    for k in range(parents.size):
+        if k == skip: continue
+        code = np.uint64(parents[k] + 1)
+        one = (one ^ code) * np.uint64(0x9E3779B97F4A7C15)
+        two = (two ^ code) * np.uint64(0xC2B2AE3D27D4EB4F)
+        one, two = one ^ one >> np.uint64(29), two ^ two >> np.uint64(32)
+    return one, two
+
+# %% ../nbs/98_kernels.ipynb #47164ef8
+@leaf
+def find_family(rows, child, parents, skip):
+    "The number of a family without its parent in place `skip`; -1 if it is not there."
+    one, two = keys_of(child, parents, skip)
+    return np.int64(rows.places[place_of(rows, one, two)])
+
+# %% ../nbs/98_kernels.ipynb #51756c2c
+@leaf
+def add_family(rows, child, parents):
+    "The number of a family, with a new row if it has none; NO_ROOM: there is no room."
+    one, two = keys_of(child, parents, -1)
+    at, k = place_of(rows, one, two), rows.used[0]
+    if rows.places[at] >= 0: return np.int64(rows.places[at])
+    if k == len(rows.keys): return NO_ROOM
+    rows.keys[k, 0], rows.keys[k, 1] = one, two
+    rows.scores[k] = np.nan
+    rows.places[at] = k
+    rows.used[0] += 1
+    return k
+
+# %% ../nbs/98_kernels.ipynb #32591363
+@leaf
+def copy_rows(rows, more):
+    "Copy all rows to where there is more room."
+    for k in range(rows.used[0]):
+        one, two = rows.keys[k, 0], rows.keys[k, 1]
+        more.keys[k, 0], more.keys[k, 1] = one, two
+        for c in range(rows.scores.shape[1]): more.scores[k, c] = rows.scores[k, c]
+        more.places[place_of(more, one, two)] = k
+    for k in range(rows.used.size): more.used[k] = rows.used[k]
+
+# %% ../nbs/98_kernels.ipynb #1c57e43a
+IN, WANTED = 1, 2
+
+
+@leaf
+def told(rows, child, parents, row):
+    "Write the scores of a family and those without a parent that other rows know into its row."
+    for k in range(parents.size):
+        near = find_family(rows, child, parents, k)
+        if near < 0: continue
+        if math.isnan(row[child]): row[child] = rows.scores[near, parents[k]]
+        if math.isnan(row[parents[k]]): row[parents[k]] = rows.scores[near, child]
+
+# %% ../nbs/98_kernels.ipynb #c5f8c091
+@part
+def fill_smaller(data, terms, sizes, tables, roles, child, parents, row):
+    "Count the scores of a family and those without a parent that are wanted: -1 if sizes are."
+    wanted = 0
+    for c in range(roles.size):
+        wanted += roles[c] & WANTED and (c == child or roles[c] & IN) and math.isnan(row[c])
+    if wanted == 0: return 0
+    counts, complete = known_counts(data, tables, child, parents), True
+    if counts.size == 0: counts = count_family(data, child, parents)
+    for k in range(-1, parents.size):
+        c, fewer, some = parents[k] if k >= 0 else child, parents, counts
+        if not roles[c] & WANTED or not math.isnan(row[c]): continue
+        if k >= 0: fewer, some = counts_without(data, child, parents, k, counts)
+        score, good = score_of(data, terms, sizes, child, fewer, some)
+        if good: row[c] = score
+        complete &= good
+    return wanted if complete else -1
+
+# %% ../nbs/98_kernels.ipynb #c0dd5e59
+@kernel
+def fill_rows(data, terms, sizes, tables, rows, children, at, roles, some):
+    "Count what is wanted in the rows of some families: how many of them wait for sizes."
+    waiting, d = 0, roles.shape[1]
+    sizes.n_wanted[0] = 0
+    for k in some:
+        child, row = children[k], rows.scores[at[k]]
+        parents, candidates, n, m = np.empty(d, np.int64), np.empty(d, np.int64), 0, 0
+        for c in range(d):
+            parents[n], candidates[m] = c, c
+            n += roles[k, c] & IN
+            m += roles[k, c] == WANTED and c != child and math.isnan(row[c])
+        parents, candidates = parents[:n], candidates[:m]
+        told(rows, child, parents, row)
+        counted = fill_smaller(data, terms, sizes, tables, roles[k], child, parents, row)
+        good = counted >= 0
+        if m > 0:
+            good &= row_of(data, terms, sizes, tables, child, parents, candidates, -np.inf, row)
+        waiting += not good
+        rows.used[2] += m + max(0, counted)
+    return waiting
 
 # %% ../nbs/98_kernels.ipynb #5e1c7b10
 @part
@@ -1360,9 +1506,10 @@ class Places(NamedTuple):
     after: np.ndarray  # And after it
     nodes: np.ndarray  # Of all columns, in the order as it is
     values: np.ndarray  # Score of the whole order
+    masks: np.ndarray  # Room for three masks of all columns
 
 # %% ../nbs/98_kernels.ipynb #63d87ee3
-@kernel
+@leaf
 def holds(trees, node, v):
     "Is `v` among the parents that a node grew?"
     for x in range(trees.nodes[node, SET], trees.nodes[node, SET] + trees.nodes[node, N_SET]):
@@ -1370,11 +1517,12 @@ def holds(trees, node, v):
     return False
 
 # %% ../nbs/98_kernels.ipynb #11e4cc2c
-@kernel
+@leaf
 def look_around(trees, order, nodes, v, places):
     "Nodes of `v` in every place, of others without and after it: how many wishes are open."
-    d, x, behind = len(trees.may), 0, False
-    before, passed, other = np.zeros(d, np.bool_), np.zeros(d, np.bool_), np.zeros(d, np.bool_)
+    x, behind = 0, False
+    before, passed, other = places.masks[0], places.masks[1], places.masks[2]
+    before[:] = False
     trees.n_wishes[0] = 0
     own = choose(trees, v, before, passed)
     for w in order:
@@ -1396,7 +1544,7 @@ def look_around(trees, order, nodes, v, places):
     return trees.n_wishes[0]
 
 # %% ../nbs/98_kernels.ipynb #0962d367
-@kernel
+@leaf
 def value_places(trees, places):
     "Score of the whole order with the column in every place."
     last, sum = places.values.size - 1, 0.
@@ -1412,14 +1560,14 @@ def value_places(trees, places):
 # %% ../nbs/98_kernels.ipynb #57aa170f
 def new_places(
     n: int,  # Columns of the order
-    d: int | None = None,  # Columns of the table; as many if None
+    d: int,  # Columns of the table
 ) -> Places:
     "Room for the places of a column."
     own, without, after = (np.zeros(n, np.int64) for _ in range(3))
-    return Places(own, without, after, np.zeros(d or n, np.int64), np.zeros(n))
+    return Places(own, without, after, np.zeros(d, np.int64), np.zeros(n), np.zeros((3, d), bool))
 
 # %% ../nbs/98_kernels.ipynb #a073d5a4
-@part
+@leaf
 def bar(values, order, v, first, second):
     "Bar the places of `v` that would bring `second` before `first`."
     x = 0
@@ -1430,7 +1578,7 @@ def bar(values, order, v, first, second):
         x += 1
 
 # %% ../nbs/98_kernels.ipynb #1a4b40c6
-@part
+@leaf
 def move(order, nodes, v, at, to, places):
     "Take `v` from place `at` to place `to`."
     x = 0
@@ -1444,12 +1592,12 @@ def move(order, nodes, v, at, to, places):
     order[to] = v
 
 # %% ../nbs/98_kernels.ipynb #1720eed1
-@kernel
+@leaf
 def improve(trees, order, queue, target, first, second, places, state):
     "Move columns of `queue` to their best places. 0: done, -1: look at the clock, else wishes."
     nodes, now = places.nodes, trees.used[3] + 1
     if state[2] != now:
-        wishes = choose_all(trees, order, nodes)
+        wishes = choose_all(trees, order, nodes, places.masks)
         if wishes: return wishes
         state[2] = now
     for _ in range(1024):
@@ -1509,8 +1657,8 @@ def reach_all(dag, after):
 
 # %% ../nbs/98_kernels.ipynb #29d7725d
 class Climb(NamedTuple):
-    "State of a hill climb over n columns; all arrays but the last are `[n, n]`."
-    dag: np.ndarray  # The network
+    "State of a hill climb over n of d columns."
+    dag: np.ndarray  # The network, `[n, n]` as all up to `legal`
     after: np.ndarray  # `[i, j]`: do its arrows lead from j to i?
     allowed: np.ndarray  # Edges that may be there
     fixed: np.ndarray  # Edges that must be there
@@ -1519,18 +1667,27 @@ class Climb(NamedTuple):
     need: np.ndarray  # Gains to compute before the next move can be chosen
     ties: np.ndarray  # Settle ties between edges
     legal: np.ndarray  # Moves that keep the network acyclic: bit 0 add, 1 drop, 2 reverse
-    n_parents: np.ndarray  # `[n]`
+    roles: np.ndarray  # Of all columns in each family, `[n, d]`, see `fill_rows`
+    columns: np.ndarray  # Which columns take part, `[n]` as all below
+    n_parents: np.ndarray  # How many parents each has
+    now: np.ndarray  # Score of its family; NaN if it or one with a parent less is not known
+    at: np.ndarray  # Number of its row; -1 if not looked up
+    lacks: np.ndarray  # Is one of its gains in `need`?
+    todo: np.ndarray  # Columns whose rows are wanted, as many as `climb_on` says
+    done: np.ndarray  # How many moves; when rows were last emptied, `[2]`
 
 # %% ../nbs/98_kernels.ipynb #016d3548
-@kernel
+@leaf
 def find_legal(state, most):
-    "Mark legal moves and the gains that they need: how many gains are missing."
-    n, missing = len(state.dag), 0
+    "Mark legal moves and the gains that they need: are gains missing?"
+    n = len(state.dag)
+    state.lacks[:] = False
     for i in range(n):
         for j in range(n):
             free = state.allowed[i, j] & ~state.after[i, j] & (state.n_parents[j] < most)
             state.legal[i, j] = free & ~state.dag[i, j]
             state.need[i, j] = state.legal[i, j] & math.isnan(state.add[i, j])
+            state.lacks[j] |= state.need[i, j]
     for i in range(n):
         for j in range(n):
             if not state.dag[i, j] or state.fixed[i, j]: continue
@@ -1540,13 +1697,11 @@ def find_legal(state, most):
             for k in range(n): paths += state.dag[i, k] & state.after[j, k]
             if paths > 1: continue
             state.legal[i, j] = 6
-            if math.isnan(state.add[j, i]): state.need[j, i] = True
-    for i in range(n):
-        for j in range(n): missing += state.need[i, j]
-    return missing
+            if math.isnan(state.add[j, i]): state.need[j, i] = state.lacks[i] = True
+    return state.lacks.any()
 
 # %% ../nbs/98_kernels.ipynb #f186ec07
-@kernel
+@leaf
 def gain_of(state, kind, i, j):
     "What a move gains; -inf if it is not legal."
     if not state.legal[i, j] >> kind & 1: return -np.inf
@@ -1588,7 +1743,74 @@ def take_move(state, kind, i, j):
             if not state.after[b, j]: continue
             for a in range(len(state.dag)): state.after[b, a] |= state.after[i, a]
     state.n_parents[j] += 1 if kind == 0 else -1
-    if kind == 2: state.n_parents[i] += 1
+    state.now[j], state.at[j] = np.nan, -1
+    if kind == 2:
+        state.n_parents[i] += 1
+        state.now[i], state.at[i] = np.nan, -1
+    state.lacks[:] = False
+    state.done[0] += 1
+
+# %% ../nbs/98_kernels.ipynb #4db0490c
+@part
+def read_row(state, rows, j):
+    "Take in what is known of the family of column `j`; False: there is no room for its row."
+    n, child, m = len(state.dag), state.columns[j], 0
+    if state.at[j] < 0:
+        parents = np.empty(state.n_parents[j], np.int64)
+        state.roles[j] = 0
+        for i in range(n):
+            if not state.dag[i, j]: continue
+            parents[m] = state.columns[i]
+            state.roles[j, parents[m]] = IN | WANTED
+            m += 1
+        state.roles[j, child] = WANTED
+        state.at[j] = add_family(rows, child, parents)
+        if state.at[j] < 0: return False
+    row = rows.scores[state.at[j]]
+    now = row[child]
+    state.now[j] = now
+    for i in range(n):
+        gain, inside = row[state.columns[i]] - now, state.dag[i, j]
+        state.add[i, j] = np.nan if inside or i == j else gain
+        state.drop[i, j] = gain if inside and not state.fixed[i, j] else -np.inf
+        if math.isnan(state.drop[i, j]): state.now[j] = np.nan
+    return True
+
+# %% ../nbs/98_kernels.ipynb #5f320768
+@part
+def want_rows(state, rows):
+    "Take in the rows that are needed: how many are not there or not complete, or NO_ROOM."
+    n, wanted = len(state.dag), 0
+    for j in range(n):
+        if not state.lacks[j] and not math.isnan(state.now[j]): continue
+        if not read_row(state, rows, j): return NO_ROOM
+        lacks = math.isnan(state.now[j])
+        for i in range(n):
+            if not state.lacks[j] or not state.need[i, j]: continue
+            if math.isnan(state.add[i, j]):
+                state.roles[j, state.columns[i]] = WANTED
+                lacks = True
+        if lacks:
+            state.todo[wanted] = j
+            wanted += 1
+    return wanted
+
+# %% ../nbs/98_kernels.ipynb #ae9b00eb
+@kernel
+def climb_on(state, rows, tolerance, most, moves):
+    "Climb while rows are known: 0 at the top or after so many moves; rows wanted; or NO_ROOM."
+    if state.done[1] != rows.used[1]:
+        state.at[:] = -1
+        state.done[1] = rows.used[1]
+    wanted = want_rows(state, rows)
+    while wanted == 0 and state.done[0] < moves:
+        if find_legal(state, most): wanted = want_rows(state, rows)
+        if wanted != 0: break
+        kind, i, j = best_move(state, tolerance)
+        if kind < 0: return 0
+        take_move(state, kind, i, j)
+        wanted = want_rows(state, rows)
+    return wanted
 
 # %% ../nbs/98_kernels.ipynb #3cfb1e40
 @kernel
@@ -1619,7 +1841,7 @@ class Lookup(NamedTuple):
     alpha: float  # Pseudo-count per cell
 
 # %% ../nbs/98_kernels.ipynb #ad70e817
-@kernel
+@leaf
 def find_key(keys, key, rows):
     "Where the counts of a configuration are; the last of `rows` if it never occurred."
     if keys.size == 0: return key
@@ -1627,7 +1849,7 @@ def find_key(keys, key, rows):
     return at if at < keys.size and keys[at] == key else rows - 1
 
 # %% ../nbs/98_kernels.ipynb #58f00db4
-@kernel
+@leaf
 def own_weights(table, columns, rows, p):
     "Write the weights of the child's states into `p[row, state]`, each row left out."
     for i in range(rows.size):
@@ -1666,7 +1888,7 @@ def times_child(table, columns, rows, parent, p):
             p[i, s] *= table.shares[np.uint64(s == x), np.uint64(at), np.uint64(y)]
 
 # %% ../nbs/98_kernels.ipynb #865e829c
-@kernel
+@leaf
 def normalise(p, by_sum):
     "Divide each row by its sum, or by its largest entry."
     for i in range(len(p)):
@@ -1675,7 +1897,7 @@ def normalise(p, by_sum):
         for s in range(p.shape[1]): p[i, s] /= by
 
 # %% ../nbs/98_kernels.ipynb #0a547971
-@kernel
+@leaf
 def add_stratum(table, across, down, seen, sums):
     "Add the counts `table[r, c]` of a stratum to `sums`: statistic, mean, variance, rows less one."
     (r, c), n, a, b = table.shape, 0, 0, 0

@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import gammaln
 from .base import Problem, Registry, WrongType, patch
-from .counts import Counts, CountTable, as_mask, compiled, name_hashes, remember
-from .counts import spread
+from .counts import Counts, CountTable, Turns, as_mask, compiled, n_threads
+from .counts import name_hashes, remember, spread
 from .pieces import Ask, PieceTable
 
 # %% ../nbs/07_scores.ipynb #ccf43434
@@ -172,10 +172,17 @@ class Families:
         self.d, self.n_states, total = codes.d, codes.n_states, codes.total
         self.names = _check_names(names, self.d)
         self.tolerance, self.cache_mb = 1e-10 * (1 + total), cache_mb
-        self._luts, self._rows, self._scores, self._uses, self._fewer = {}, {}, {}, {}, {}
-        self._slots, self._terms, self._sizes, self._by_set = {}, None, None, {}
+        self._luts, self._scores, self._uses, self._slots, self._by_set = {}, {}, {}, {}, {}
+        self._rows = self._terms = self._sizes = self._tables = None
+        self.turns = Turns()
         self.kind = _term_kind(self.rule) if codes.whole else None
         self._unit = 2.**-min(40, 55 - int(np.ceil(np.log2(total * np.log(total + 3)))))
+
+    @property
+    def compiled(self) -> bool:
+        "Do kernels count all that is asked for?"
+        simple = self.rule.by_set or not self.rule.by_size
+        return bool(self.kind) and simple and not self.counts.apart
 
 # %% ../nbs/07_scores.ipynb #2dd805d5
 def _check_names(names, d):
@@ -240,16 +247,18 @@ def _make_use(self: Families, r, sizes, n_alphas):
 @patch
 def sizes(self: Families,
 ) -> tuple[Any, Any]:  # `Terms` and `Sizes` of `kernels`
-    "What kernels need to score sets, with the sizes that they wanted; for scores by sets."
+    "What kernels need to score families, with the sizes that they wanted."
     with _ONE_AT_A_TIME:
-        sizes, kernels, cost = self._sizes, compiled(), self.rule.edge_cost
+        sizes, kernels, rule = self._sizes, compiled(), self.rule
         if sizes is not None and not sizes.n_wanted[0]: return self._terms, sizes
         wanted = set() if sizes is None else set(sizes.wanted[:sizes.n_wanted[0]].tolist())
         free = 0 if sizes is None else len(self._terms.values) - len(self._slots)
         crowded = sizes is not None and 2 * (sizes.keys > 0).sum() > len(sizes.keys) - len(wanted)
         if len(wanted) > free or crowded or self._terms is None:
             self._new_terms(4 * self.d + 4)
-        if self._sizes is None: self._sizes = kernels.new_sizes(self.n_states, cost)
+        if self._sizes is None:
+            about = dict(by_set=rule.by_set, n_alphas=len(rule.cell_alphas(1, 2)))
+            self._sizes = kernels.new_sizes(self.n_states, rule.edge_cost, **about)
         for size in wanted: self._add_size(size)
         self._sizes.n_wanted[0] = 0
         return self._terms, self._sizes
@@ -257,10 +266,11 @@ def sizes(self: Families,
 # %% ../nbs/07_scores.ipynb #5e1c7c02
 @patch
 def _add_size(self: Families, size):
-    "Say what sets with so many configurations are charged."
-    alpha, = self.rule.cell_alphas(1, size)
-    charge = self.rule.penalty(1, size, self.counts.total)
-    compiled().add_size(self._sizes, size, alpha, self._slot(alpha), charge)
+    "Say what cells of so many configurations are worth, and what these are charged."
+    alphas = self.rule.cell_alphas(1, abs(size))
+    if size < 0: alphas = [-size * a for a in alphas]
+    charge = self.rule.penalty(1, size, self.counts.total) if size > 0 else 0.
+    compiled().add_size(self._sizes, size, alphas, [self._slot(a) for a in alphas], charge)
 
 # %% ../nbs/07_scores.ipynb #7d50e9ae
 @patch
@@ -290,6 +300,33 @@ def _evaluate(self: Families, counts, q):
     configs = self._sums(counts.sum(-2).reshape(n, -1), [r * a for a in alphas])
     return cells - configs - self.rule.penalty(q, r, self.counts.total)
 
+# %% ../nbs/07_scores.ipynb #3d44628b
+@patch
+def make_room(self: Families) -> None:
+    "Have room for the row of one more family: twice as much, or forget all that there are."
+    old, kernels = self._rows, compiled()
+    most = max(64, 2 * self.d, int(self.cache_mb * 2**20 // (8 * self.d + 300)))
+    if old is None: self._rows = kernels.new_rows(64, self.d)
+    elif len(old.keys) >= most: self.forget()
+    else:
+        self._rows = more = kernels.new_rows(min(2 * len(old.keys), most), self.d)
+        kernels.copy_rows(old, more)
+
+
+@patch
+def forget(self: Families) -> None:
+    "Forget the rows of all families."
+    self._rows = compiled().new_rows(64, self.d, emptied=int(self.rows.used[1]) + 1)
+
+
+def _rows(self: Families):
+    "`Rows` of `kernels`: what is remembered."
+    if self._rows is None: self.make_room()
+    return self._rows
+
+
+Families.rows = property(_rows)
+
 # %% ../nbs/07_scores.ipynb #ea12bde2
 @patch
 def score(self: Families,
@@ -313,11 +350,12 @@ def _check_family(families, child, parents) -> None:
 # %% ../nbs/07_scores.ipynb #88215b83
 @patch
 def _told(self: Families, child, parents):
-    "Score of a family as an extension of another one; NaN if nobody asked for that."
-    for k, p in enumerate(parents):
-        row = self.known(child, parents[:k] + parents[k + 1:])
-        if row is not None and not isnan(row[p]): return row[p]
-    return np.nan
+    "Score of a family if rows tell it, its own or one that it extends; else NaN."
+    row, parents = np.full(self.d, np.nan), np.array(parents, np.int64)
+    at = compiled().find_family(self.rows, child, parents, -1)
+    if at >= 0: row[child] = self.rows.scores[at, child]
+    compiled().told(self.rows, child, parents, row)
+    return row[child]
 
 # %% ../nbs/07_scores.ipynb #b9de4204
 @patch
@@ -348,41 +386,9 @@ def known(self: Families,
     parents: tuple[int, ...],  # Its parents, in increasing order
 ) -> np.ndarray | None:  # As from `extend`; None if nothing is known
     "The scores of extensions of a family that are remembered."
-    return self._rows.get((child, parents))
-
-# %% ../nbs/07_scores.ipynb #7fceb803
-@patch
-def fewer(self: Families,
-    child: int,  # A column
-    parents: tuple[int, ...],  # Its parents, in increasing order
-) -> np.ndarray:  # `[parents + 1]`, the last one the score of the whole family
-    "Scores of a family without each of its parents, and with all of them."
-    key = child, parents
-    if key not in self._fewer:
-        sets = [*(parents[:k] + parents[k + 1:] for k in range(len(parents))), parents]
-        if self.kind and not self.counts.apart: scores = self._count_fewer(child, sets)
-        else: scores = np.array([self.score(child, some) for some in sets])
-        remember(self._fewer, key, scores, 2**16)
-    return self._fewer[key]
-
-# %% ../nbs/07_scores.ipynb #1e6a0407
-@patch
-def _count_fewer(self: Families, child, sets):
-    "Scores of a family without each of its parents and with all, the last of `sets`, by a kernel."
-    _check_family(self, child, sets[-1])
-    scores = [self._scores.get((child, some)) for some in sets]
-    scores = np.array([self._told(child, some) if known is None else known
-                       for some, known in zip(sets, scores)])
-    missing = np.isnan(scores)
-    if missing.any():
-        self.counts.passes += int(missing.sum())
-        terms, use = self._use(int(self.n_states[child]),
-                               tuple([(k, self.counts.size(some)) for k, some in enumerate(sets)]))
-        parents, data = np.array(sets[-1], np.int64), self.counts.folded()
-        compiled().fewer_scores(data, terms, use, child, parents, scores)
-    for k in missing.nonzero()[0].tolist():
-        remember(self._scores, (child, sets[k]), float(scores[k]), 2**18)
-    return scores
+    rows = self.rows
+    at = compiled().find_family(rows, child, np.array(parents, np.int64), -1)
+    return rows.scores[at] if at >= 0 else None
 
 # %% ../nbs/07_scores.ipynb #f724cdf0
 @patch
@@ -392,35 +398,111 @@ def extend(self: Families,
     candidates: Sequence[int],  # Columns to add, one at a time
 ) -> np.ndarray:  # Scores, `[d]`; NaN for columns that were never asked for
     "Score of the family with each of `candidates` as one more parent."
-    parents, todo = tuple(sorted(parents)), np.asarray(candidates, dtype=np.int64)
-    row = self.known(child, parents)
-    if row is None: row = np.full(self.d, np.nan)
-    else: todo = todo[np.isnan(row[todo])]
+    parents, todo = np.array(sorted(parents), np.int64), np.asarray(candidates, np.int64)
+    kernels, at = compiled(), -1
+    with _ONE_AT_A_TIME:
+        while (at := kernels.add_family(self.rows, child, parents)) < 0: self.make_room()
+        rows = self.rows
+    row = rows.scores[at]
+    todo = todo[np.isnan(row[todo])]
     if len(todo):
-        _check_family(self, child, (*parents, *set(todo.tolist())))
-        row = row.copy()
-        if self.kind: self._fill(row, child, parents, todo)
-        else: self._fill_by_numpy(row, child, parents, todo)
-        limit = max(64, self.cache_mb * 2**20 // (8 * self.d + 300))
-        remember(self._rows, (child, parents), row, limit)
+        _check_family(self, child, (*parents.tolist(), *set(todo.tolist())))
+        n = min(n_threads(), len(todo)) if todo.size * self.counts.n >= 2**21 else 1
+        roles = np.zeros((n, self.d), np.uint8)
+        for k, part in enumerate(np.array_split(todo, n)): roles[k, part] = kernels.WANTED
+        roles[:, parents] = kernels.IN
+        jobs = np.full(n, child), np.full(n, at), roles, np.arange(n)
+        self.fill(*jobs, rows=rows)
     return row
 
 # %% ../nbs/07_scores.ipynb #10b1a032
 @patch
-def _fill(self: Families, row, child, parents, candidates):
-    "Write the scores of extensions into `row`, by kernels."
-    self.counts.passes += len(candidates)
-    n_states, kernels = self.n_states, compiled()
-    states = tuple(np.flatnonzero(np.bincount(n_states[candidates])).tolist())
-    q = self.counts.size(parents)
-    terms, use = self._use(int(n_states[child]), tuple([(m, q * m) for m in states]))
-    if self.counts.apart: return self._fill_apart(terms, use, row, child, parents, candidates)
-    data, parents = self.counts.folded(), np.array(parents, np.int64)
-    def act(part):
-        part = np.ascontiguousarray(part)
-        kernels.extend(data, terms, use, child, parents, part, row)
+def fill(self: Families,
+    children: np.ndarray,  # Column of each of several families
+    at: np.ndarray,  # Number of its row
+    roles: np.ndarray,  # What is in it, and what is wanted, `[families, d]`, see `kernels`
+    some: np.ndarray,  # Which of them
+    *,
+    rows: Any = None,  # The rows; those that are remembered if None
+) -> None:
+    "Write what is wanted of some families into their rows, on several threads."
+    rows = self.rows if rows is None else rows
+    jobs, before = (rows, children, at, roles), rows.used[2]
+    if self.compiled:
+        work = np.count_nonzero(roles[some]) * self.counts.n
+        if n_threads() < 2 or len(some) < 2 or work < 2**21: self._fill_here(*jobs, some)
+        else: spread(lambda part: self._fill_beside(*jobs, part), some, work)
+        self.counts.passes += int(rows.used[2] - before)
+    else:
+        def act(part):
+            for k in part.tolist(): self._fill_slowly(rows.scores[at[k]], children[k], roles[k])
+        spread(act, some, np.count_nonzero(roles[some]) * self.counts.n)
 
-    spread(act, candidates, candidates.size * data.columns.shape[1], neighbours=True)
+# %% ../nbs/07_scores.ipynb #2000e336
+@patch
+def keep_counts(self: Families,
+    keep: bool,  # From here on? What is kept is let go in any case
+) -> None:
+    "Let kernels keep counts of small sets, from which larger ones are counted, if there are any."
+    if not self.compiled: return
+    with self.turns:
+        self._tables = None if keep and self.rule.by_set else self._no_tables()
+
+
+@patch
+def _no_tables(self: Families): return compiled().new_tables(self.counts.folded(), mb=0.)
+
+
+@patch
+def set_counts(self: Families) -> Any:  # `Tables` of `kernels`
+    "Counts of small sets that kernels keep; one thread at a time, by `turns`."
+    if self._tables is None and not self.rule.by_set: self._tables = self._no_tables()
+    if self._tables is None: self._tables = compiled().new_tables(self.counts.folded())
+    return self._tables
+
+# %% ../nbs/07_scores.ipynb #1cc296d1
+@patch
+def _fill_here(self: Families, *jobs):
+    "`fill` on one thread, with counts of sets that are kept."
+    data = self.counts.folded()
+    with self.turns:
+        tables = self.set_counts()
+        while compiled().fill_rows(data, *self.sizes(), tables, *jobs): pass
+
+
+@patch
+def _fill_beside(self: Families, *jobs):
+    "`fill` while others do the same."
+    data, tables = self.counts.folded(), self._no_tables()
+    while compiled().fill_rows(data, *self.sizes(), tables, *jobs): pass
+
+# %% ../nbs/07_scores.ipynb #f1317f9c
+@patch
+def _fill_slowly(self: Families, row, child, roles):
+    "Write what is wanted of a family into its row, for scores and rows without a kernel."
+    kernels, child = compiled(), int(child)
+    inside = roles & kernels.IN > 0
+    parents = tuple(np.flatnonzero(inside).tolist())
+    wanted = (roles & kernels.WANTED > 0) & np.isnan(row)
+    for c in np.flatnonzero(wanted & inside).tolist():
+        row[c] = self.score(child, [p for p in parents if p != c])
+    if wanted[child]: row[child] = self.score(child, parents)
+    wanted[child] = False
+    candidates = np.flatnonzero(wanted & ~inside)
+    if len(candidates): self.count(row, child, parents, candidates)
+
+# %% ../nbs/07_scores.ipynb #f262fb73
+@patch
+def count(self: Families,
+    row: np.ndarray,  # Where to write the scores, `[d]`
+    child: int,  # A column
+    parents: tuple[int, ...],  # Its parents
+    candidates: np.ndarray,  # Columns to add, one at a time
+) -> None:
+    "Score a family with each of `candidates` as one more parent, where no kernel can."
+    self.counts.passes += len(candidates)
+    if self.counts.apart: self._fill_apart(row, child, parents, candidates)
+    else: self._fill_by_numpy(row, child, parents, candidates)
 
 # %% ../nbs/07_scores.ipynb #cee5fb29
 @patch
@@ -468,9 +550,11 @@ def _sums_apart(self: Families, terms, use, child, parents, m, more=()):
 
 # %% ../nbs/07_scores.ipynb #323be532
 @patch
-def _fill_apart(self: Families, terms, use, row, child, parents, candidates):
+def _fill_apart(self: Families, row, child, parents, candidates):
     "Write the scores of extensions into `row`, for rows in pieces."
     self.ask([(child, parents, candidates)])
+    states, q = np.unique(self.n_states[candidates]).tolist(), self.counts.size(parents)
+    terms, use = self._use(int(self.n_states[child]), tuple([(m, q * m) for m in states]))
     for c in candidates.tolist():
         m = int(self.n_states[c])
         sums = self._sums_apart(terms, use, child, parents, m, (c,))

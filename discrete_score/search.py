@@ -90,115 +90,76 @@ def _improve(families, child, chosen, free, fixed, most, seed):
 class _Climb:
     "State of one hill climb over some columns; arrays are indexed by position among them."
     def __init__(self, families, columns, dag, allowed, required, max_parents, seed):
-        self.families, self.columns, n, kernels = families, columns, len(columns), compiled()
-        self.fixed, self.max_parents = required, n if max_parents is None else max_parents
+        self.families, n, kernels = families, len(columns), compiled()
+        self.max_parents = n if max_parents is None else max_parents
         self.options = max_parents, seed
         h = name_hashes([families.names[c] for c in columns], seed)
         ties = h[:, None] * np.uint64(0x9E3779B97F4A7C15) ^ h * np.uint64(0xC2B2AE3D27D4EB4F)
-        self.now, self.moves, self.dag = np.zeros(n), 0, dag
-        self.add, self.drop = np.full((n, n), np.nan), np.full((n, n), -np.inf)
-        self.need, after = np.zeros((n, n), bool), np.zeros((n, n), bool)
+        after, none = np.zeros((n, n), bool), np.full((n, n), np.nan)
         kernels.reach_all(dag, after)
-        self.state = kernels.Climb(dag, after, allowed, required, self.add, self.drop,
-                                   self.need, ties, np.zeros((n, n), np.uint8), dag.sum(0))
-        self.read()
-
-# %% ../nbs/08_search.ipynb #d46f5dcc
-@patch
-def read(self: _Climb):
-    "Read the gains of all columns; extensions if remembered."
-    families, columns, gains = self.families, self.columns.tolist(), np.full_like(self.add, np.nan)
-    for j, at in enumerate(parents_in(self.dag)):
-        child, parents = columns[j], tuple([columns[i] for i in at])
-        scores, row = families.fewer(child, parents), families.known(child, parents)
-        self.now[j] = now = scores[-1]
-        if row is not None: gains[j] = row[self.columns] - now
-        if at: self.drop[at, j] = scores[:-1] - now
-    self.add[:] = gains.T
-    self.drop[self.fixed] = -np.inf
-
-# %% ../nbs/08_search.ipynb #eb0cf78a
-@patch
-def refresh(self: _Climb, j):
-    "Read the gains of column `j` anew, after its parents changed; extensions if remembered."
-    at = self.dag[:, j].nonzero()[0]
-    child, parents = int(self.columns[j]), tuple(self.columns[at].tolist())
-    scores, row = self.families.fewer(child, parents), self.families.known(child, parents)
-    self.now[j] = now = scores[-1]
-    self.add[:, j] = np.nan if row is None else row[self.columns] - now
-    self.drop[:, j] = -np.inf
-    self.drop[at, j] = scores[:-1] - now
-    self.drop[self.fixed[:, j], j] = -np.inf
+        self.state = kernels.Climb(
+            dag, after, allowed, required, none, none.copy(), np.zeros((n, n), bool), ties,
+            np.zeros((n, n), np.uint8), np.zeros((n, families.d), np.uint8), columns, dag.sum(0),
+            none[0].copy(), np.full(n, -1), np.zeros(n, bool), np.zeros(n, np.int64),
+            np.zeros(2, np.int64))
 
 # %% ../nbs/08_search.ipynb #3ca91061
 @patch
 def among(self: _Climb, columns):
     "The same climb over some of its columns."
-    keep, less, kernels = np.isin(self.columns, columns), copy(self), compiled()
-    part = {name: array[np.ix_(keep, keep)] for name, array in self.state._asdict().items()
-            if array.ndim == 2}
-    kernels.reach_all(part["dag"], part["after"])
-    less.state = state = kernels.Climb(**part, n_parents=part["dag"].sum(0))
-    less.dag, less.fixed, less.need = state.dag, state.fixed, state.need
-    less.add, less.drop, less.now = state.add, state.drop, self.now[keep]
-    less.columns, less.moves = columns, 0
-    for j in np.flatnonzero(self.dag[~keep].any(0)[keep]).tolist(): less.refresh(j)
+    state, less, kernels = self.state, copy(self), compiled()
+    keep = np.isin(state.columns, columns)
+    part = {name: array[keep] for name, array in state._asdict().items() if name != "done"}
+    for name, array in part.items():
+        if array.ndim == 2 and name != "roles": part[name] = np.ascontiguousarray(array[:, keep])
+    less.state = new = kernels.Climb(**part, done=np.array([0, state.done[1]]))
+    kernels.reach_all(new.dag, new.after)
+    changed = state.dag[~keep].any(0)[keep]
+    new.now[changed], new.at[changed], new.lacks[:] = np.nan, -1, False
+    new.n_parents[:] = new.dag.sum(0)
     return less
 
 # %% ../nbs/08_search.ipynb #9d9fdd14
 @patch
-def fill(self: _Climb):
-    "Compute the gains of additions that are needed and not known yet, on several threads."
-    wanted = np.flatnonzero(self.need.any(0)).tolist()
-    if self.families.counts.apart: self._ask(wanted)
-    def act(some):
-        for j in some: self._fill_column(j, self.need[:, j])
-    spread(act, wanted, self.need.sum() * self.families.counts.n)
+def go(self: _Climb, moves):
+    "Make up to so many moves; have the rows counted that they need."
+    f, kernels = self.families, compiled()
+    while True:
+        if out_of_time(): moves = 0
+        left = kernels.climb_on(self.state, f.rows, f.tolerance, self.max_parents, moves)
+        if left == 0: return
+        if left == kernels.NO_ROOM: f.make_room()
+        else: self.fill(self.state.todo[:left])
+
+# %% ../nbs/08_search.ipynb #4c3f4067
+@patch
+def fill(self: _Climb, some):
+    "Have the rows of some columns counted as far as they are wanted."
+    state = self.state
+    if self.families.counts.apart: self._ask(some.tolist())
+    self.families.fill(state.columns, state.at, state.roles, some)
 
 # %% ../nbs/08_search.ipynb #f2a9f762
 @patch
-def _ask(self: _Climb, wanted):
-    "Ask for all gains that the columns `wanted` need at once."
-    needs = [(int(self.columns[j]), self.columns[self.dag[:, j]].tolist(),
-              self.columns[self.need[:, j]].tolist()) for j in wanted]
+def _ask(self: _Climb, some):
+    "Ask for all that the rows of some columns need at once."
+    roles, kernels = self.state.roles, compiled()
+    def where(j, role): return np.flatnonzero(roles[j] == role).tolist()
+    inside = kernels.IN | kernels.WANTED
+    needs = [(int(self.state.columns[j]), where(j, inside), where(j, kernels.WANTED)) for j in some]
     self.families.ask(needs, self._next() if self.families.counts.eager else ())
-
-# %% ../nbs/08_search.ipynb #996e497a
-@patch
-def _fill_column(self: _Climb, j, need):
-    "Compute the gains of adding those in the mask `need` to the parents of column `j`."
-    child, parents = int(self.columns[j]), tuple(self.columns[self.dag[:, j]].tolist())
-    row = self.families.extend(child, parents, self.columns[need])
-    self.add[need, j] = row[self.columns[need]] - self.now[j]
 
 # %% ../nbs/08_search.ipynb #77ccdef0
 @patch
 def _next(self: _Climb) -> Iterator[tuple]:
     "Families that the best additions lead to, as far as gains are known, and their candidates."
-    for j, column in enumerate(self.columns.tolist()):
-        gains = np.where(self.dag[:, j] | np.isnan(self.add[:, j]), -np.inf, self.add[:, j])
+    state, columns = self.state, self.state.columns.tolist()
+    for j, column in enumerate(columns):
+        gains = np.where(state.dag[:, j] | np.isnan(state.add[:, j]), -np.inf, state.add[:, j])
         best = int(np.argmax(gains))
         if best == j or not gains[best] > self.families.tolerance: continue
-        parents = [*self.columns[self.dag[:, j]].tolist(), int(self.columns[best])]
-        yield column, parents, [c for c in self.columns.tolist() if c not in (column, *parents)]
-
-# %% ../nbs/08_search.ipynb #8c394f98
-@patch
-def best(self: _Climb):
-    "The best legal move as (kind, i, j), or None: kind 0 adds i -> j, 1 drops it, 2 reverses it."
-    kernels = compiled()
-    if kernels.find_legal(self.state, self.max_parents): self.fill()
-    move = kernels.best_move(self.state, self.families.tolerance)
-    return None if move[0] < 0 else move
-
-# %% ../nbs/08_search.ipynb #c430677b
-@patch
-def take(self: _Climb, kind, i, j):
-    "Make a move."
-    compiled().take_move(self.state, kind, i, j)
-    if kind == 2: self.refresh(i)
-    self.refresh(j)
-    self.moves += 1
+        parents = [*state.columns[state.dag[:, j]].tolist(), columns[best]]
+        yield column, parents, [c for c in columns if c not in (column, *parents)]
 
 # %% ../nbs/08_search.ipynb #85beabe5
 @dataclass(frozen=True, eq=False)
@@ -241,21 +202,19 @@ def climb(
     if state is None:
         if isinstance(start, SearchResult): start = start.dag
         state = _Climb(families, columns, *_edge_masks(families, columns, start, *masks), *options)
-    while (max_moves is None or state.moves < max_moves) and not out_of_time():
-        if not (move := state.best()): break
-        state.take(*move)
-    dag = np.zeros((families.d, families.d), dtype=bool)
-    dag[np.ix_(columns, columns)] = state.dag
-    taken, score = tuple(columns.tolist()), float(state.now.sum())
+    state.go(2**62 if max_moves is None else max_moves)
+    dag, end = np.zeros((families.d, families.d), dtype=bool), state.state
+    dag[np.ix_(columns, columns)] = end.dag
+    taken, score = tuple(columns.tolist()), float(end.now.sum())
     climbed = state if allowed is None and required is None else None
-    return SearchResult(families.names, taken, dag, score, state.moves, climbed)
+    return SearchResult(families.names, taken, dag, score, int(end.done[0]), climbed)
 
 # %% ../nbs/08_search.ipynb #0850d496
 def _go_on(families, start, columns, masks, options):
     "The state of an earlier climb with the same options among `columns`; None if there is none."
     state = start.climbed if isinstance(start, SearchResult) else None
     if state is None or state.families is not families or state.options != options: return None
-    free = masks == (None, None) and np.isin(columns, state.columns).all()
+    free = masks == (None, None) and np.isin(columns, state.state.columns).all()
     return state.among(columns) if free else None
 
 # %% ../nbs/08_search.ipynb #ccd46aef
@@ -345,8 +304,7 @@ class ParentSets:
         self.trees = compiled().new_trees(256, may, self.hashes, tolerance=families.tolerance,
                                           most=most)
         self.budget, self._emptied, self.turns = cache_mb * 2**20, False, Turns()
-        self.tables, near = None, not families.counts.apart
-        self._counted = near and bool(families.kind) and families.rule.by_set
+        self._counted = families.compiled and families.rule.by_set
 
 # %% ../nbs/08_search.ipynb #c90a50ea
 @patch
@@ -359,7 +317,7 @@ def within(self: ParentSets,
     arrays = {name: part.copy() for name, part in self.trees._asdict().items()
               if isinstance(part, np.ndarray)}
     fewer.trees = self.trees._replace(**arrays | {"may": may})
-    fewer.free, fewer.turns, fewer.tables = False, Turns(), None
+    fewer.free, fewer.turns = False, Turns()
     return fewer
 
 # %% ../nbs/08_search.ipynb #007d9678
@@ -446,7 +404,8 @@ def _make_room(self: ParentSets):
 def _grant_counted(self: ParentSets):
     "Grant the wishes of a kernel by another one, for scores by sets."
     none = np.zeros(0, np.int64)
-    self._move_here(none, none, np.inf, -1, -1, compiled().new_places(0), np.zeros(3, np.int64))
+    places = compiled().new_places(0, self.families.d)
+    self._move_here(none, none, np.inf, -1, -1, places, np.zeros(3, np.int64))
 
 # %% ../nbs/08_search.ipynb #46f7fee8
 @patch
@@ -454,11 +413,11 @@ def _move_here(self: ParentSets, *moves):
     "Let a kernel grant the wishes that are there and those of moves, not too many at a time."
     kernels, f = compiled(), self.families
     data, most = f.counts.folded(), 1 + int(min(4096, 2**28 / (f.counts.n * f.d)))
-    if self.tables is None: self.tables = kernels.new_tables(data)
-    while True:
-        left = kernels.improve_here(data, *f.sizes(), self.tables, self.trees, most, *moves)
-        if left < 1: return left
-        if left == kernels.NO_SPACE: self._make_room()
+    with f.turns:
+        while True:
+            left = kernels.improve_here(data, *f.sizes(), f.set_counts(), self.trees, most, *moves)
+            if left < 1: return left
+            if left == kernels.NO_SPACE: self._make_room()
 
 # %% ../nbs/08_search.ipynb #38c33bdf
 @patch
@@ -481,16 +440,6 @@ def move(self: ParentSets,
             left = self._move_here(*moves) if here else self.run(act)
             if left != kernels.NODES_MADE: self._emptied = False
     return places.nodes
-
-# %% ../nbs/08_search.ipynb #ed4b211b
-@patch
-def forget_counts(self: ParentSets) -> None:
-    "Let the counts of sets go; what they were worth is kept."
-    with self.turns:
-        if self.tables is None: return
-        none = np.zeros(0, np.int32)
-        self.tables = self.tables._replace(counts=none, rows=self.tables.rows[:0].copy())
-        self.tables.used[:] = 0
 
 # %% ../nbs/08_search.ipynb #b8e81e4a
 @patch
@@ -564,9 +513,10 @@ def places(self: Ordering,
 ) -> np.ndarray:  # One score more than there are other columns
     "Score of the whole order with `v` in every place."
     kernels, order = compiled(), np.array(self.order, np.int64)
-    nodes, room = np.zeros(self.sets.families.d, np.int64), kernels.new_places(len(order))
+    d = self.sets.families.d
+    nodes, room = np.zeros(d, np.int64), kernels.new_places(len(order), d)
     def act(trees):
-        wishes = kernels.choose_all(trees, order, nodes)
+        wishes = kernels.choose_all(trees, order, nodes, room.masks)
         return wishes or kernels.look_around(trees, order, nodes, v, room)
     with self.sets.turns:
         self.sets.run(act)
@@ -586,11 +536,12 @@ def without(self: Ordering,
 def _look_ahead(self: Ordering, queue):
     "Have counted in few rounds what the columns of `queue` need to know of their places."
     kernels, order, sets = compiled(), np.array(self.order, np.int64), self.sets
-    nodes, room = np.zeros(sets.families.d, np.int64), kernels.new_places(len(order))
+    d = sets.families.d
+    nodes, room = np.zeros(d, np.int64), kernels.new_places(len(order), d)
     look = lambda v: kernels.look_around(sets.trees, order, nodes, v, room)
     with sets.turns:
         for _ in range(len(order)):
-            sets.run(lambda trees: kernels.choose_all(trees, order, nodes))
+            sets.run(lambda trees: kernels.choose_all(trees, order, nodes, room.masks))
             wishes = {tuple(w) for v in queue for w in sets.trees.wishes[:look(v)].tolist()}
             if not wishes or out_of_time(): return
             sets.families.ask(sets._needs(sets.trees, *wish) for wish in sorted(wishes))
@@ -697,6 +648,7 @@ def best_ordering(
     "The best order found by moves, from random members of the class and by turning arrows."
     columns = sorted(range(families.d) if columns is None else map(int, columns))
     options = dict(columns=columns, allowed=allowed, max_parents=max_parents)
+    families.keep_counts(True)
     found, sets = {}, ParentSets(families, **options, seed=seed)
     if known is not None: sets = known.within(sets.trees.may)
     by_name = np.array(sorted(columns, key=lambda v: sets.hashes[v]))
@@ -708,7 +660,7 @@ def best_ordering(
     best = sorted(found.values(), key=lambda ordering: -ordering.value)[:3]
     best = [ordering.wander(patience=patience, seed=seed) for ordering in best]
     best = max(best, key=lambda ordering: ordering.value).settle()
-    sets.forget_counts()
+    families.keep_counts(False)
     return best
 
 # %% ../nbs/08_search.ipynb #7f3c1c01

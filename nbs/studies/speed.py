@@ -181,7 +181,7 @@ def per_table(way, cells, n):
     families = Families(data, [2]*32, score="bdeu:10")
     families.counts._data = kernels.as_data(data, [2]*32, plan=plan, counters=True)
     def extend():
-        families._rows.clear()
+        families.forget()
         families.extend(0, range(1, k + 1), np.arange(16, 32))
     with using_threads(1): return min(spent(extend) for _ in range(6))/16*1e6
 
