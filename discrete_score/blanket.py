@@ -482,7 +482,8 @@ def _p_compiled(self: BlanketScore, blanket, place, states):
         whole[at + 6:at + 6 + len(parents)] = [place[p] for p in parents]
     p = np.empty((len(rows), int(self.table_.n_states[blanket.column])))
     families = np.array([shelf.places[f] for f in own], np.int64)
-    compiled().multiply(whole, shelf.shares, families, small, rows, 0, p)
+    none = np.empty(0, np.int64), np.empty((0, len(rows)), np.int32)
+    compiled().multiply(whole, shelf.shares, families, small, rows, 0, *none, p)
     return p
 
 # %% ../nbs/11_blanket.ipynb #6d7ada12

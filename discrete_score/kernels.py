@@ -18,8 +18,9 @@ __all__ = ['LEVELS', 'PLAN', 'RISING', 'LEFT_OUT', 'LIKELIHOOD', 'SET', 'N_SET',
            'grant_next', 'grant_all', 'Places', 'holds', 'look_around', 'value_places', 'new_places', 'bar', 'move',
            'improve', 'improve_here', 'reach_all', 'Climb', 'find_legal', 'gain_of', 'best_move', 'take_move',
            'distinct_rows', 'join_columns', 'number_codes', 'count_codes', 'first_rows', 'shares_of', 'Lookup',
-           'family_at', 'find_key', 'own_weights', 'times_child', 'normalise', 'multiply', 'columns_around', 'evaluate',
-           'add_stratum', 'strata_by_bits', 'strata_by_rows', 'add_by_bits', 'share_cells', 'test_pairs']
+           'family_at', 'find_key', 'own_weights', 'times_child', 'normalise', 'note_cells', 'times_noted', 'multiply',
+           'columns_around', 'evaluate', 'add_stratum', 'strata_by_bits', 'strata_by_rows', 'add_by_bits',
+           'share_cells', 'test_pairs']
 
 # %% ../nbs/98_kernels.ipynb #c279ec3e
 import math
@@ -1775,12 +1776,47 @@ def normalise(p, by_sum):
         for s in range(p.shape[1]): p[i, s] /= by
 
 # %% ../nbs/98_kernels.ipynb #770b423b
+@part
+def note_cells(table, columns, cells):
+    "Write which cell of a family's table each row is in."
+    child, r = columns[table.child], table.shares.shape[2]
+    for i in range(cells.size): cells[i] = child[i]
+    for k in range(table.parents.size):
+        column, step = columns[table.parents[k]], np.int32(table.strides[k] * r)
+        for i in range(cells.size): cells[i] += column[i] * step
+
+# %% ../nbs/98_kernels.ipynb #7220a387
+@part
+def times_noted(table, columns, rows, parent, cells, p):
+    "As `times_child`, by the cells of all rows."
+    _, n, r = table.shares.shape
+    own, step = columns[parent], np.int64(0)
+    for k in range(table.parents.size):
+        if table.parents[k] == parent: step = table.strides[k] * r
+    full, left = table.shares[2].reshape(n * r), table.shares[3].reshape(n * r)
+    for i in range(rows.size):
+        at, x = np.int64(cells[np.uint64(rows[i])]), np.int64(own[np.uint64(rows[i])])
+        kept = p[i, np.uint64(x)] * left[np.uint64(at)]
+        at -= x * step
+        for s in range(p.shape[1]): p[i, s] *= full[np.uint64(at + s * step)]
+        p[i, np.uint64(x)] = kept
+
+# %% ../nbs/98_kernels.ipynb #23eb2e60
 @kernel
-def multiply(whole, shares, families, columns, rows, parent, p):
+def multiply(whole, shares, families, columns, rows, parent, places, notes, p):
     "Write the distributions of `parent` into `p[row, state]`: its own family, then its children's."
     own_weights(family_at(whole, shares, families[0]), columns, rows, p)
     for k in range(1, families.size):
-        times_child(family_at(whole, shares, families[k]), columns, rows, parent, p)
+        at = families[k]
+        table = family_at(whole, shares, at)
+        if len(notes) and places[at] < 0 and 8 * rows.size > notes.shape[1]:
+            if table.keys.size == 0 and places[-1] < len(notes):
+                places[at] = places[-1]
+                places[-1] += 1
+                note_cells(table, columns, notes[places[at]])
+        if len(notes) and places[at] >= 0:
+            times_noted(table, columns, rows, parent, notes[places[at]], p)
+        else: times_child(table, columns, rows, parent, p)
         if k % 8 == 0: normalise(p, False)
     normalise(p, True)
 
@@ -1806,6 +1842,9 @@ def evaluate(data, whole, shares, families, starts, seen, ends, x, weight, p):
     "Conditionals of columns, each by its `families`: up to `ends`, state, weight, distribution."
     d, n = data.columns.shape
     row, columns, inside = np.empty(n, np.int64), np.empty(d, np.int64), np.empty(d, np.bool_)
+    notes = np.empty((min(families.size, 1 + 2**24 // n), n), np.int32)
+    places = np.full(whole.size + 1, -1)
+    places[-1] = 0
     for b in range(starts.size - 1):
         some, low = families[starts[b]:starts[b + 1]], ends[b]
         around = columns[:columns_around(whole, some, inside, columns)]
@@ -1817,7 +1856,8 @@ def evaluate(data, whole, shares, families, starts, seen, ends, x, weight, p):
             weight[low:low + used] = often
         ends[b + 1] = low + used
         for i in range(used): x[low + i] = data.columns[around[0], row[i]]
-        multiply(whole, shares, some, data.columns, row[:used], around[0], p[low:low + used])
+        found = row[:used], around[0], places, notes, p[low:low + used]
+        multiply(whole, shares, some, data.columns, *found)
 
 # %% ../nbs/98_kernels.ipynb #0a547971
 @kernel
