@@ -708,7 +708,7 @@ def family_sums(data, terms, use, child, parents):
     return sums
 
 # %% ../nbs/98_kernels.ipynb #7c98556f
-@kernel
+@part
 def count_dense(data, child, parents, table):
     "Add up the rows of a family in `table[configuration + 1, state]`, in one pass."
     code, _ = codes_of(data, parents, len(table))
@@ -1673,7 +1673,7 @@ def count_codes(code, low, seen, row, used):
     return used
 
 # %% ../nbs/98_kernels.ipynb #c5d23a14
-@kernel
+@part
 def first_rows(data, columns, seen, row, weight):
     "Write one row of each configuration, and how many rows show it; how many there are."
     code, size, first, used = np.zeros(data.columns.shape[1], np.int32), 1, 0, 0
@@ -1688,7 +1688,8 @@ def first_rows(data, columns, seen, row, weight):
             join_columns(data, columns[first:last], low, some)
             if last == columns.size: used = count_codes(some, low, seen, row, used)
             else: used = number_codes(some, seen, row, used)
-        if last < columns.size: seen[row[:used]] = 0
+        if last < columns.size:
+            for k in range(used): seen[row[k]] = 0
         first, size = last, used
     for k in range(used):
         at = code[row[k]]
@@ -1719,7 +1720,7 @@ class Lookup(NamedTuple):
     shares: np.ndarray  # `[4, configurations + 1, child states]`, see `shares_of`; the last empty
 
 # %% ../nbs/98_kernels.ipynb #31c5191a
-@kernel
+@part
 def family_at(whole, shares, at):
     "The family whose whole numbers begin at `whole[at]`."
     child, r, rows, start = whole[at], whole[at + 1], whole[at + 2], whole[at + 3]
@@ -1738,7 +1739,7 @@ def find_key(keys, key, rows):
     return at if at < keys.size and keys[at] == key else rows - 1
 
 # %% ../nbs/98_kernels.ipynb #58f00db4
-@kernel
+@part
 def own_weights(table, columns, rows, p):
     "Write the weights of the child's states into `p[row, state]`, each row left out."
     for i in range(rows.size):
@@ -1750,7 +1751,7 @@ def own_weights(table, columns, rows, p):
         p[i, x] = table.shares[1, at, x]
 
 # %% ../nbs/98_kernels.ipynb #385f11a8
-@kernel
+@part
 def times_child(table, columns, rows, parent, p):
     "Multiply `p[row, state of parent]` by the probability of the child's state, row left out."
     step, n, key = np.int64(0), table.shares.shape[1], np.zeros(rows.size, np.int64)
@@ -1767,7 +1768,7 @@ def times_child(table, columns, rows, parent, p):
             p[i, s] *= table.shares[np.uint64(2 + (s == x)), np.uint64(at), np.uint64(y)]
 
 # %% ../nbs/98_kernels.ipynb #865e829c
-@kernel
+@part
 def normalise(p, by_sum):
     "Divide each row by its sum, or by its largest entry."
     for i in range(len(p)):
@@ -1802,7 +1803,7 @@ def times_noted(table, columns, rows, parent, cells, p):
         p[i, np.uint64(x)] = kept
 
 # %% ../nbs/98_kernels.ipynb #23eb2e60
-@kernel
+@part
 def multiply(whole, shares, families, columns, rows, parent, places, notes, p):
     "Write the distributions of `parent` into `p[row, state]`: its own family, then its children's."
     own_weights(family_at(whole, shares, families[0]), columns, rows, p)
@@ -1852,12 +1853,11 @@ def evaluate(data, whole, shares, families, starts, seen, ends, x, weight, p):
         if used < 0:
             _, few, often = distinct_rows(data, around)
             used = few.size
-            row[:used] = few
-            weight[low:low + used] = often
+            for i in range(used): row[i], weight[low + i] = few[i], often[i]
         ends[b + 1] = low + used
         for i in range(used): x[low + i] = data.columns[around[0], row[i]]
-        found = row[:used], around[0], places, notes, p[low:low + used]
-        multiply(whole, shares, some, data.columns, *found)
+        found, j, out = row[:used], around[0], p[low:low + used]
+        multiply(whole, shares, some, data.columns, found, j, places, notes, out)
 
 # %% ../nbs/98_kernels.ipynb #0a547971
 @kernel
@@ -1903,8 +1903,8 @@ def strata_by_bits(data, k, r, base, flat, last, table):
     for x in range(r):
         for u in range(m):
             cell, rest = base[x * m + u], (x * m + u) * c
-            out = table[u * states:(u + 1) * states, x]
-            for y in range(c): out[states - 1, y] = flat[rest + y]
+            first, end = u * states, (u + 1) * states - 1
+            for y in range(c): table[end, x, y] = flat[rest + y]
             for s in range(states - 1):
                 size = np.int64(0)
                 for y in range(c):
@@ -1912,12 +1912,12 @@ def strata_by_bits(data, k, r, base, flat, last, table):
                     if flat[rest + y] > 0 and y < c - 1:
                         for w in range(cell.size):
                             n += popcount(cell[w] & bits[at + s, w] & bits[low + y, w])
-                    out[s, y] = n
+                    table[first + s, x, y] = n
                     size += np.int64(n)
                 n = np.uint64(0)
                 for w in range(cell.size): n += popcount(cell[w] & bits[at + s, w])
-                out[s, c - 1] = np.int64(n) - size
-                for y in range(c): out[states - 1, y] -= out[s, y]
+                table[first + s, x, c - 1] = np.int64(n) - size
+                for y in range(c): table[end, x, y] -= table[first + s, x, y]
 
 # %% ../nbs/98_kernels.ipynb #61432011
 @part
@@ -1945,12 +1945,14 @@ def add_by_bits(data, i, k, base, flat, given, sums):
     across, down = np.empty(r, np.int64), np.empty(c, np.int64)
     seen, table = np.zeros(r + c, np.int64), np.empty((m * states, r, c), np.int64)
     if given.size: strata_by_bits(data, k, r, base, flat, given[-1], table)
-    else: table[:] = flat.reshape((1, r, c))
+    else:
+        for x in range(r):
+            for y in range(c): table[0, x, y] = flat[x * c + y]
     for s in range(len(table)): add_stratum(table[s], across, down, seen, sums)
     sums[4] = (seen[:r].sum() - 1) * (seen[r:].sum() - 1)
 
 # %% ../nbs/98_kernels.ipynb #71cdc46a
-@kernel
+@part
 def share_cells(pairs, sets, sizes, p, q):
     "Are two tests of the same pair, given sets that differ in the last column at most?"
     m = max(sizes[q] - 1, 0)
