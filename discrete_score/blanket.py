@@ -8,14 +8,14 @@ __all__ = ['Blanket', 'blankets', 'blanket_conditional', 'deeper_parents', 'impr
 # %% ../nbs/11_blanket.ipynb #0abe3676
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import comb, log
-from threading import Lock
+from threading import Lock, local
+from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from scipy.special import logsumexp
 from .data import Table, as_table
-from .counts import compiled, name_hashes, out_of_time, spread
+from .counts import compiled, n_threads, name_hashes, out_of_time, spread
 from .graphs import reachable
 from .measures import as_measure
 from .pieces import BLOCK, Ask, Elsewhere, give_back
@@ -25,8 +25,7 @@ from .search import SearchResult, best_parents, climb, shrink
 from .base import patch
 
 # %% ../nbs/11_blanket.ipynb #ead4cd25
-@dataclass(frozen=True)
-class Blanket:
+class Blanket(NamedTuple):
     "The families of a network in which one column takes part."
     column: int  # The column
     parents: tuple[int, ...]  # Its parents
@@ -57,16 +56,7 @@ class _Family:
     "A family table that is read at given states of its columns."
     def __init__(self, table: FamilyTable):
         self.table, self.totals = table, table.counts.sum(1)
-        self.nbytes = 3 * table.counts.nbytes + self.totals.nbytes
-
-    @cached_property
-    def lookup(self):
-        "The table as kernels read it."
-        t, whole = self.table, lambda values: np.array(values, np.int64)
-        keys = whole([] if t.keys is None else t.keys)
-        shares = compiled().shares_of(t.counts, float(t.alpha))
-        return compiled().Lookup(t.child, whole(t.parents), whole(t.strides), keys, t.counts,
-                                 shares, float(t.alpha))
+        self.nbytes = table.counts.nbytes + self.totals.nbytes
 
     def key(self, states):
         "Mixed-radix code of the parents' states."
@@ -74,14 +64,6 @@ class _Family:
         for v, stride in zip(self.table.parents, self.table.strides.tolist()):
             key += states[v] * np.int64(stride)
         return key
-
-# %% ../nbs/11_blanket.ipynb #6793a7eb
-@patch
-def placed(self: _Family, place):
-    "The table as kernels read it, if columns are in other places."
-    found = self.lookup
-    parents = np.array([place[p] for p in self.table.parents], np.int64)
-    return found._replace(child=place[self.table.child], parents=parents)
 
 # %% ../nbs/11_blanket.ipynb #11310474
 def _leave_out(counts, x):
@@ -245,6 +227,7 @@ def fit(self: BlanketScore,
     self.families_ = families_of(self.table_, self.score)
     self._last, self._climbed, self._networks, self._values = None, None, {}, {}
     self._families, self._terms = _Cache(self.cache_mb), _Cache(self.cache_mb)
+    self._shelf, self._around = _Shelf(self.cache_mb), (None, {})
     return self
 
 # %% ../nbs/11_blanket.ipynb #30f4370a
@@ -270,6 +253,39 @@ class _Cache:
 
 
 _ONE_AT_A_TIME = Lock()  # Threads share what is remembered
+
+# %% ../nbs/11_blanket.ipynb #916c352c
+class _Shelf:
+    "Families side by side in two arrays, as kernels read them; see `family_at` of `kernels`."
+    def __init__(self, mb):
+        self.limit, self.places, self.used = mb * 2**20, {}, [0, 0]
+        self.whole, self.shares = np.empty(2**10, np.int64), np.empty(2**12)
+
+    @property
+    def full(self): return 8 * sum(self.used) > self.limit
+
+    def clear(self):
+        "Take everything off."
+        self.places, self.used = {}, [0, 0]
+
+    def put(self, table):
+        "Add a family."
+        t, low, keys = table, self.used[1], () if table.keys is None else table.keys.tolist()
+        about = t.child, t.counts.shape[1], len(t.counts), low, len(t.parents), len(keys)
+        record = [*about, *t.parents, *t.strides.tolist(), *keys]
+        self.whole = _longer(self.whole, self.used[0] + len(record))
+        self.shares = _longer(self.shares, low + 4 * t.counts.size)
+        self.whole[self.used[0]:self.used[0] + len(record)] = record
+        out = self.shares[low:low + 4 * t.counts.size].reshape(4, *t.counts.shape)
+        compiled().shares_of(t.counts, float(t.alpha), out)
+        self.places[t.child, t.parents] = self.used[0]
+        self.used = [self.used[0] + len(record), low + 4 * t.counts.size]
+
+
+def _longer(array, size):
+    "An array with room for `size` numbers that begins with the same ones."
+    if size <= len(array): return array
+    return np.concatenate([array, np.empty(max(size, 2 * len(array)) - len(array), array.dtype)])
 
 # %% ../nbs/11_blanket.ipynb #74ebbdd5
 @patch
@@ -316,13 +332,17 @@ def replay(self: BlanketScore,
 
 # %% ../nbs/11_blanket.ipynb #2acf7178
 @patch
+def _to_predict(self: BlanketScore, table):
+    "The table of a family, with a pseudo-count to predict by if its score has none."
+    if table.alpha > 0: return table
+    loo = self.families_.with_score("loo")
+    return replace(table, alpha=loo.alpha(table.child, table.parents))
+
+
+@patch
 def _family(self: BlanketScore, child, parents):
-    "The family's table, with a pseudo-count to predict by if its score has none."
-    def make():
-        table = self.families_.table(child, parents)
-        if not table.alpha > 0:
-            table = replace(table, alpha=self.families_.with_score("loo").alpha(child, parents))
-        return _Family(table)
+    "The table of a family, kept to be read at given states."
+    def make(): return _Family(self._to_predict(self.families_.table(child, parents)))
     return self._families.get((child, parents), make)
 
 # %% ../nbs/11_blanket.ipynb #f37a7e7e
@@ -336,13 +356,12 @@ def _product_at(self: BlanketScore, blanket, states, leave_out):
 @dataclass(frozen=True, eq=False)
 class _Term:
     "Leave-one-out conditionals of one column on the distinct configurations of its blanket."
-    config: np.ndarray  # Configuration of each row of the table
     x: np.ndarray  # State of the column in each configuration
     weight: np.ndarray  # Rows with each configuration
     p: np.ndarray  # `[configuration, state]`
 
     @property
-    def nbytes(self): return sum(a.nbytes for a in (self.config, self.x, self.weight, self.p))
+    def nbytes(self): return self.x.nbytes + self.weight.nbytes + self.p.nbytes
 
     def over(self, act):
         "What `act(p, x)` gives, for all configurations."
@@ -354,41 +373,58 @@ class _Term:
         mean = (self.weight * values).sum() / total
         return mean, np.sqrt((self.weight * (values - mean) ** 2).sum()) / total
 
-    def estimate(self, measure, step=1e-8):
-        "V and its standard error: mean of the measure, spread of the rows' influence on it."
-        def both(p, x):
-            pair = np.concatenate([p, p * (1 - step)])
-            pair[len(x) + np.arange(len(x)), x] += step
-            value, nearer = np.split(measure(pair), 2)
-            return value, value + (nearer - value) / step
-        value, influence = self.over(both)
-        return self.mean(value)[0], self.mean(influence)[1]
-
 # %% ../nbs/11_blanket.ipynb #ea6ad5b2
 @patch
 def _evaluate(self: BlanketScore, blanket):
-    "The `_Term` of a blanket."
+    "The `_Term` of a blanket, if rows have weights or are in pieces."
     counts, columns = self.families_.counts, (blanket.column, *blanket.others)
     if counts.apart: return self._evaluate_apart(blanket, columns)
-    if counts.weights is None: return self._evaluate_compiled(blanket, np.array(columns))
     found = counts.distinct(columns)
     states = {v: counts.columns[v][found.row] for v in columns}
     p = self._product_at(blanket, states, True)
-    return _Term(found.config, states[blanket.column], found.weight, p)
+    return _Term(states[blanket.column], found.weight, p)
 
 # %% ../nbs/11_blanket.ipynb #5b216dba
 @patch
-def _evaluate_compiled(self: BlanketScore, blanket, columns):
-    "The `_Term` of a blanket, by kernels."
-    kernels, data, j = compiled(), self.families_.counts.data(), blanket.column
-    config, rows, weight = kernels.distinct_rows(data, columns)
-    p = np.empty((len(rows), int(self.table_.n_states[j])))
-    kernels.own_weights(self._family(j, blanket.parents).lookup, data.columns, rows, p)
-    for k, child in enumerate(blanket.children):
-        kernels.times_child(self._family(*child).lookup, data.columns, rows, j, p)
-        if k % 8 == 7: kernels.normalise(p, False)
-    kernels.normalise(p, True)
-    return _Term(config, data.columns[j][rows].astype(np.int64), weight, p)
+def _shelve(self: BlanketScore, around):
+    "Put the families of some blankets on the shelf, if kernels will read them; the blankets."
+    shelf, own = self._shelf, {f: None for b in around for f in _families_of(b)}
+    if self.families_.counts.weights is not None: return around
+    if shelf.full and not own.keys() <= shelf.places.keys(): shelf.clear()
+    new = [f for f in own if f not in shelf.places]
+    for table in self.families_.tables(new): shelf.put(self._to_predict(table))
+    return around
+
+
+def _families_of(blanket):
+    "Whose families make the conditional: that of the column, then those of its children."
+    return (blanket.column, blanket.parents), *blanket.children
+
+# %% ../nbs/11_blanket.ipynb #4f83a594
+_mine = local()  # What a thread keeps
+
+
+def _room(n):
+    "A table of zeros to number the configurations of `n` rows; kernels leave it as it was."
+    size, found = min(2**22, max(2**18, 8 * n)), getattr(_mine, "room", ())
+    if len(found) < size: found = _mine.room = np.zeros(size, np.int32)
+    return found
+
+# %% ../nbs/11_blanket.ipynb #9a52f348
+@patch
+def _evaluate_compiled(self: BlanketScore, around):
+    "The `_Term` of each of some blankets of columns with as many states, by kernels."
+    data, shelf, n, k = self.families_.counts.data(), self._shelf, self.table_.n, len(around)
+    places = [[shelf.places[f] for f in _families_of(b)] for b in around]
+    starts = np.cumsum([0, *map(len, places)])
+    families = np.array([at for some in places for at in some], np.int64)
+    r, ends = int(self.table_.n_states[around[0].column]), np.zeros(k + 1, np.int64)
+    out = np.empty(k * n, np.int64), np.empty(k * n, np.int64), np.empty((k * n, r))
+    about = shelf.whole, shelf.shares, families, starts, _room(n), ends
+    compiled().evaluate(data, *about, *out)
+    x, weight, p = (part[:ends[-1]].copy() for part in out)
+    return [_Term(x[low:high], weight[low:high], p[low:high])
+            for low, high in zip(ends.tolist(), ends[1:].tolist())]
 
 # %% ../nbs/11_blanket.ipynb #deeef284
 @patch
@@ -429,32 +465,107 @@ def _evaluate_apart(self: BlanketScore, blanket, columns):
         else: p = self._product_at(blanket, {c: states[k] for c, k in place.items()}, True)
         return p, states[0].astype(np.int64)
     if counts.is_long(columns):
-        return _LongTerm(Elsewhere(), Elsewhere(), seen.weight, Elsewhere(), some)
+        return _LongTerm(Elsewhere(), seen.weight, Elsewhere(), some)
     p, x = some(0, len(seen))
-    return _Term(Elsewhere(), x, seen.weight, p)
+    return _Term(x, seen.weight, p)
 
 # %% ../nbs/11_blanket.ipynb #253bd3eb
 @patch
 def _p_compiled(self: BlanketScore, blanket, place, states):
     "Conditionals of a blanket at some states, by kernels; `place` is where its columns are."
-    kernels, counts, rows = compiled(), self.families_.counts, np.arange(states.shape[1])
+    shelf, counts, rows = self._shelf, self.families_.counts, np.arange(states.shape[1])
     small = np.ascontiguousarray(states, np.uint8 if counts.n_states.max() <= 256 else np.int32)
+    own, whole = _families_of(blanket), shelf.whole.copy()
+    for child, parents in own:
+        at = shelf.places[child, parents]
+        whole[at] = place[child]
+        whole[at + 6:at + 6 + len(parents)] = [place[p] for p in parents]
     p = np.empty((len(rows), int(self.table_.n_states[blanket.column])))
-    own = self._family(blanket.column, blanket.parents)
-    kernels.own_weights(own.placed(place), small, rows, p)
-    for k, child in enumerate(blanket.children):
-        kernels.times_child(self._family(*child).placed(place), small, rows, 0, p)
-        if k % 8 == 7: kernels.normalise(p, False)
-    kernels.normalise(p, True)
+    families = np.array([shelf.places[f] for f in own], np.int64)
+    none = np.empty(0, np.int64), np.empty((0, len(rows)), np.int32)
+    compiled().multiply(whole, shelf.shares, families, small, rows, 0, *none, p)
     return p
 
 # %% ../nbs/11_blanket.ipynb #6d7ada12
 @patch
-def _term(self: BlanketScore, blanket):
-    "The `_Term` of a blanket, remembered while memory allows; long ones are made anew."
-    counts, columns = self.families_.counts, (blanket.column, *blanket.others)
-    if counts.apart and counts.is_long(columns): return self._evaluate(blanket)
-    return self._terms.get(blanket, lambda: self._evaluate(blanket))
+def _terms_of(self: BlanketScore, around):
+    "The `_Term` of each of some blankets, remembered while memory allows; long ones are made anew."
+    counts, kept = self.families_.counts, self._terms
+    found = {b: kept.items.get(b) for b in around}
+    new, by_states = [b for b, term in found.items() if term is None], {}
+    if counts.apart or counts.weights is not None: found |= {b: self._evaluate(b) for b in new}
+    else:
+        for b in new: by_states.setdefault(int(self.table_.n_states[b.column]), []).append(b)
+        for some in by_states.values(): found |= zip(some, self._evaluate_compiled(some))
+    with _ONE_AT_A_TIME:
+        for b in new:
+            if not isinstance(found[b], _LongTerm): kept.keep(b, found[b])
+    return [found[b] for b in around]
+
+# %% ../nbs/11_blanket.ipynb #e9921043
+_AT_ONCE = 2**26  # Bytes that blankets may take which are evaluated together
+
+
+@patch
+def _portions(self: BlanketScore, around):
+    "Blankets in lists that do not take too much memory at once, their families on the shelf."
+    counts, least, some, size = self.families_.counts, n_threads(), [], 0
+    for b in around:
+        size += 8 * counts.n * (2 + int(counts.n_states[b.column]))
+        for child, parents in _families_of(b):
+            if (child, parents) in self._shelf.places: continue
+            size += 32 * int(counts.n_states[child]) * min(counts.size(parents), 4 * counts.n)
+        if size > _AT_ONCE and len(some) >= least:
+            yield self._shelve(some)
+            some, size = [], 0
+        some.append(b)
+    if some: yield self._shelve(some)
+
+# %% ../nbs/11_blanket.ipynb #7005eac6
+@patch
+def _each_term(self: BlanketScore, around):
+    "The `_Term` of each of some blankets, one after the other."
+    for some in self._portions(around): yield from self._terms_of(some)
+
+# %% ../nbs/11_blanket.ipynb #e5b7d1c3
+def _influence(measure, parts, x, step=1e-8):
+    "Measure of each distribution of some `parts`, and where it goes if weight is moved to `x`."
+    pair, n = np.concatenate([*parts, *parts]), len(x)
+    pair[n:] *= 1 - step
+    pair[n + np.arange(n), x] += step
+    found = measure(pair)
+    value = found[:n]
+    return value, value + (found[n:] - value) / step
+
+# %% ../nbs/11_blanket.ipynb #2acc1885
+def _estimates(terms, measure):
+    "V and its standard error: mean of the measure, spread of the rows' influence on it."
+    if isinstance(terms[0], _LongTerm):
+        found = [term.over(lambda p, x: _influence(measure, [p], x)) for term in terms]
+        return [(t.mean(value)[0], t.mean(lean)[1]) for t, (value, lean) in zip(terms, found)]
+    x, w = (np.concatenate([getattr(t, k) for t in terms]) for k in ("x", "weight"))
+    value, lean = _influence(measure, [t.p for t in terms], x)
+    sizes = [len(t.x) for t in terms]
+    ends = np.cumsum(sizes).tolist()
+    parts = [slice(end - size, end) for end, size in zip(ends, sizes)]
+    def sums(values): return np.array([np.add.reduce(values[part]) for part in parts])
+    total = sums(w)
+    mean = sums(w * lean) / total
+    errors = np.sqrt(sums(w * (lean - np.repeat(mean, sizes)) ** 2)) / total
+    return list(zip(sums(w * value) / total, errors))
+
+# %% ../nbs/11_blanket.ipynb #c1969007
+@patch
+def _blankets(self: BlanketScore, columns):
+    "The blankets of `columns` in their network, from those of the last one."
+    dag, (last, known) = self.network(columns).dag, self._around
+    if last is None: new = np.ones(len(dag), bool)
+    else:
+        changed = (dag != last).any(0)
+        new = changed | (dag | last)[:, changed].any(1)
+    known = known | {b.column: b for b in blankets(dag, np.flatnonzero(new).tolist())}
+    self._around = dag, known
+    return [known[j] for j in columns]
 
 # %% ../nbs/11_blanket.ipynb #8df586df
 @patch
@@ -465,14 +576,29 @@ def values(self: BlanketScore,
     "Expected randomness of each remaining column given the other remaining ones (Theorem 1)."
     columns, measure = self._columns(columns), as_measure(measure)
     known = self._values.setdefault(measure, {})
-    around = blankets(self.network(columns).dag, columns)
+    around = self._blankets(columns)
     def act(some):
-        for b in some: known[b] = self._term(b).estimate(measure)
+        groups = {}
+        for b, term in zip(some, self._terms_of(some)):
+            kind = type(term), int(self.table_.n_states[b.column])
+            groups.setdefault(kind, []).append((b, term))
+        for group in groups.values():
+            found, terms = zip(*group)
+            known.update(zip(found, _estimates(terms, measure)))
     missing = [b for b in around if b not in known]
     self._ask(missing)
-    spread(act, missing, 32 * len(missing) * self.table_.n)
+    for some in self._portions(missing): spread(act, some, 32 * len(some) * self.table_.n)
     V, errors = np.array([known[b] for b in around]).T
     return V, errors
+
+# %% ../nbs/11_blanket.ipynb #a602260b
+@patch
+def _configs(self: BlanketScore, blanket):
+    "Which of the configurations of a blanket each row of the table shows."
+    counts, columns = self.families_.counts, (blanket.column, *blanket.others)
+    if counts.apart: return Elsewhere()
+    if counts.weights is not None: return counts.distinct(columns).config
+    return compiled().distinct_rows(counts.data(), np.array(columns))[0]
 
 # %% ../nbs/11_blanket.ipynb #5b8c5165
 @patch
@@ -483,7 +609,9 @@ def conditionals(self: BlanketScore,
     "p(X_j | the other remaining columns) in given rows, for each j in `columns`."
     columns = self._columns(columns)
     around = blankets(self.network(columns).dag, columns)
-    if codes is None: return [t.p[t.config] for t in map(self._term, around)]
+    if codes is None:
+        terms = zip(self._each_term(around), around)
+        return [term.p[self._configs(b)] for term, b in terms]
     codes, found = self._rows(codes, columns), []
     for b in around:
         states = {v: codes[:, v] for v in (b.column, *b.others)}
@@ -516,7 +644,7 @@ def calibration(self: BlanketScore,
     self._ask(around)
     entropy, found = as_measure("entropy"), []
     def both(p, x): return entropy(p), -np.log(np.maximum(p[np.arange(len(x)), x], 1e-300))
-    for term in map(self._term, around):
+    for term in self._each_term(around):
         H, nll = term.over(both)
         found.append((term.mean(H)[0], term.mean(nll)[0], *term.mean(nll - H)))
     names = pd.Index([self.table_.names[c] for c in columns], name="column")

@@ -10,16 +10,18 @@ __all__ = ['LEVELS', 'PLAN', 'RISING', 'LEFT_OUT', 'LIKELIHOOD', 'SET', 'N_SET',
            'list_rows', 'count_cells', 'sum_terms', 'extend_small', 'renumber', 'number_seen', 'codes_of', 'piles_of',
            'walk', 'extend_large', 'cell_of_rows', 'extend_dense', 'add_sixteen', 'add_where', 'count_rows',
            'add_terms', 'sum_piles', 'extend_rows', 'size_of', 'turns', 'extend', 'count_family', 'family_sums',
-           'count_extended', 'Trees', 'new_trees', 'enlarged', 'rank_branches', 'candidates_of', 'add_node', 'ask',
-           'descend', 'choose', 'set_shrunk', 'choose_all', 'network_of', 'Sizes', 'new_sizes', 'find_size',
-           'need_size', 'add_size', 'Tables', 'new_tables', 'find_set', 'add_set', 'core_bits', 'count_core',
-           'fill_modes', 'count_set', 'sum_family', 'with_child', 'extend_known', 'use_of', 'row_of', 'score_of',
-           'without', 'counts_without', 'known_counts', 'Rows', 'new_rows', 'place_of', 'keys_of', 'find_family',
-           'add_family', 'copy_rows', 'told', 'fill_smaller', 'fill_rows', 'shrink_set', 'set_of', 'grant_next',
-           'grant_all', 'Places', 'holds', 'look_around', 'value_places', 'new_places', 'bar', 'move', 'improve',
-           'improve_here', 'reach_all', 'Climb', 'find_legal', 'gain_of', 'best_move', 'take_move', 'read_row',
-           'want_rows', 'climb_on', 'distinct_rows', 'Lookup', 'find_key', 'own_weights', 'shares_of', 'times_child',
-           'normalise', 'add_stratum', 'strata_by_bits', 'strata_by_rows', 'test_pairs']
+           'count_dense', 'count_tables', 'count_extended', 'Trees', 'new_trees', 'enlarged', 'rank_branches',
+           'candidates_of', 'add_node', 'ask', 'descend', 'choose', 'set_shrunk', 'choose_all', 'network_of', 'Sizes',
+           'new_sizes', 'find_size', 'need_size', 'add_size', 'Tables', 'new_tables', 'find_set', 'add_set',
+           'core_bits', 'count_core', 'fill_modes', 'count_set', 'sum_family', 'with_child', 'extend_known', 'use_of',
+           'row_of', 'score_of', 'without', 'counts_without', 'known_counts', 'Rows', 'new_rows', 'place_of', 'keys_of',
+           'find_family', 'add_family', 'copy_rows', 'told', 'fill_smaller', 'fill_rows', 'shrink_set', 'set_of',
+           'grant_next', 'grant_all', 'Places', 'holds', 'look_around', 'value_places', 'new_places', 'bar', 'move',
+           'improve', 'improve_here', 'reach_all', 'Climb', 'find_legal', 'gain_of', 'best_move', 'take_move',
+           'read_row', 'want_rows', 'climb_on', 'distinct_rows', 'join_columns', 'number_codes', 'count_codes',
+           'first_rows', 'shares_of', 'Lookup', 'family_at', 'find_key', 'own_weights', 'times_child', 'normalise',
+           'note_cells', 'times_noted', 'multiply', 'columns_around', 'evaluate', 'add_stratum', 'strata_by_bits',
+           'strata_by_rows', 'add_by_bits', 'share_cells', 'test_pairs']
 
 # %% ../nbs/98_kernels.ipynb #c279ec3e
 import math
@@ -715,6 +717,36 @@ def family_sums(data, terms, use, child, parents):
     sums, none = np.zeros(use.slots.shape[1:], np.int64), np.int64(0)
     sum_terms(terms, counts, none, r, counts.size // r, use.alphas[0], use.slots[0], sums)
     return sums
+
+# %% ../nbs/98_kernels.ipynb #7c98556f
+@part
+def count_dense(data, child, parents, table):
+    "Add up the rows of a family in `table[configuration + 1, state]`, in one pass."
+    code, _ = codes_of(data, parents, len(table))
+    column, weights = data.columns[child], data.weights
+    for i in range(code.size): table[code[i], column[i]] += weights[i] if weights.size else 1
+
+# %% ../nbs/98_kernels.ipynb #1c9b2b38
+@kernel
+def count_tables(data, terms, use, families, starts, at, strides, counts, best):
+    "Write tables `[configurations + 1, states]` to `counts[at]`, strides, and the best alphas."
+    none, sums = np.int64(0), np.empty(use.slots.shape[1:], np.int64)
+    for f in range(best.size):
+        child, parents = families[starts[f]], families[starts[f] + 1:starts[f + 1]]
+        r, step = data.n_states[child], 1
+        k = (at[f + 1] - at[f]) // r - 1
+        flat = count_family(data, child, parents)
+        table = counts[at[f]:at[f + 1]].reshape((k + 1, r))
+        sums[:] = 0
+        sum_terms(terms, flat, none, r, flat.size // r, use.alphas[0], use.slots[0], sums)
+        best[f] = picks(sums)
+        for p in range(parents.size - 1, -1, -1):
+            strides[starts[f] + 1 + p] = step
+            step *= data.n_states[parents[p]]
+        if flat.size == r * k:
+            for c in range(k):
+                for y in range(r): table[c, y] = flat[y * k + c]
+        else: count_dense(data, child, parents, table)
 
 # %% ../nbs/98_kernels.ipynb #746e87f2
 @kernel
@@ -1829,16 +1861,95 @@ def distinct_rows(data, columns):
         weight[code[i]] += 1
     return code, row[:used], weight[:used]
 
+# %% ../nbs/98_kernels.ipynb #910c95d3
+@part
+def join_columns(data, columns, low, code):
+    "Append the states of `columns` to the `code` of some rows, the first of which is `low`."
+    for c in columns:
+        m, column = np.int32(data.n_states[c]), data.columns[c, low:low + code.size]
+        for i in range(code.size): code[i] = code[i] * m + column[i]
+
+# %% ../nbs/98_kernels.ipynb #7b687909
+@part
+def number_codes(code, seen, found, used):
+    "Number codes in order of appearance, from `used` on; those met first are added to `found`."
+    for i in range(code.size):
+        at = np.uint64(code[i])
+        if seen[at] == 0:
+            found[used] = at
+            used += 1
+            seen[at] = used
+        code[i] = seen[at] - 1
+    return used
+
+# %% ../nbs/98_kernels.ipynb #c3a35c2c
+@part
+def count_codes(code, low, seen, row, used):
+    "Count codes in `seen`; the rows that show one first are added to `row`, after `used` others."
+    for i in range(code.size):
+        at = np.uint64(code[i])
+        row[np.uint64(used)] = low + i
+        used += seen[at] == 0
+        seen[at] += 1
+    return used
+
+# %% ../nbs/98_kernels.ipynb #c5d23a14
+@part
+def first_rows(data, columns, seen, row, weight):
+    "Write one row of each configuration, and how many rows show it; how many there are."
+    code, size, first, used = np.zeros(data.columns.shape[1], np.int32), 1, 0, 0
+    while first < columns.size:
+        last, used = first, 0
+        while last < columns.size and size * data.n_states[columns[last]] <= seen.size:
+            size *= data.n_states[columns[last]]
+            last += 1
+        if last == first: return -1
+        for low in range(0, code.size, 1024):
+            some = code[low:low + 1024]
+            join_columns(data, columns[first:last], low, some)
+            if last == columns.size: used = count_codes(some, low, seen, row, used)
+            else: used = number_codes(some, seen, row, used)
+        if last < columns.size:
+            for k in range(used): seen[row[k]] = 0
+        first, size = last, used
+    for k in range(used):
+        at = code[row[k]]
+        weight[k] = seen[at]
+        seen[at] = 0
+    return used
+
+# %% ../nbs/98_kernels.ipynb #f3a4f919
+@kernel
+def shares_of(counts, alpha, out):
+    "Write weight and probability of each cell, as it is and with a row left out, `[4, *cells]`."
+    flat = alpha * counts.shape[1]
+    for c in range(len(counts)):
+        total = np.int64(0)
+        for y in range(counts.shape[1]): total += counts[c, y]
+        for y in range(counts.shape[1]):
+            for left in range(2):
+                out[left, c, y] = max(counts[c, y] - left, 0) + alpha
+                out[2 + left, c, y] = out[left, c, y] / (max(total - left, 0) + flat)
+
 # %% ../nbs/98_kernels.ipynb #a0ffb9ad
 class Lookup(NamedTuple):
-    "Counts of a family as kernels read them."
-    child: int  # The column that is counted
+    "A family as kernels read it."
+    child: int  # The column that is predicted
     parents: np.ndarray  # Given which columns
     strides: np.ndarray  # Mixed-radix weight of each parent
     keys: np.ndarray  # Sorted codes of the configurations; empty if each has its row
-    counts: np.ndarray  # `[configurations + 1, child states]`, the last row empty
-    shares: np.ndarray  # Probabilities, and with a row left out, `[2, configurations + 1, states]`
-    alpha: float  # Pseudo-count per cell
+    shares: np.ndarray  # `[4, configurations + 1, child states]`, see `shares_of`; the last empty
+
+# %% ../nbs/98_kernels.ipynb #31c5191a
+@part
+def family_at(whole, shares, at):
+    "The family whose whole numbers begin at `whole[at]`."
+    child, r, rows, start = whole[at], whole[at + 1], whole[at + 2], whole[at + 3]
+    one = at + 6
+    two, three = one + whole[at + 4], one + 2 * whole[at + 4]
+    cells = shares[start:start + 4 * rows * r].reshape((4, rows, r))
+    keys = whole[three:three + whole[at + 5]]
+    return Lookup(child, whole[one:two], whole[two:three], keys, cells)
 
 # %% ../nbs/98_kernels.ipynb #ad70e817
 @leaf
@@ -1856,25 +1967,15 @@ def own_weights(table, columns, rows, p):
         key, x = np.int64(0), columns[table.child, rows[i]]
         for k in range(table.parents.size):
             key += columns[table.parents[k], rows[i]] * table.strides[k]
-        at = find_key(table.keys, key, len(table.counts))
-        for s in range(p.shape[1]): p[i, s] = table.counts[at, s] + table.alpha
-        p[i, x] = max(table.counts[at, x] - 1, 0) + table.alpha
-
-# %% ../nbs/98_kernels.ipynb #f3a4f919
-def shares_of(
-    counts: np.ndarray,  # Rows by configuration and state
-    alpha: float,  # Pseudo-count per cell
-) -> np.ndarray:  # Of the table as it is, and with one row of the cell left out
-    "The probability of each state in each configuration."
-    totals, flat = counts.sum(1, keepdims=True), alpha * counts.shape[1]
-    return np.array([(np.maximum(counts - out, 0) + alpha) / (np.maximum(totals - out, 0) + flat)
-                     for out in (0, 1)])
+        at = find_key(table.keys, key, table.shares.shape[1])
+        for s in range(p.shape[1]): p[i, s] = table.shares[0, at, s]
+        p[i, x] = table.shares[1, at, x]
 
 # %% ../nbs/98_kernels.ipynb #385f11a8
-@kernel
+@part
 def times_child(table, columns, rows, parent, p):
     "Multiply `p[row, state of parent]` by the probability of the child's state, row left out."
-    step, n, key = np.int64(0), len(table.counts), np.zeros(rows.size, np.int64)
+    step, n, key = np.int64(0), table.shares.shape[1], np.zeros(rows.size, np.int64)
     for k in range(table.parents.size):
         column, stride = columns[table.parents[k]], table.strides[k]
         if table.parents[k] == parent: step = stride
@@ -1885,7 +1986,7 @@ def times_child(table, columns, rows, parent, p):
         x, y = own[np.uint64(rows[i])], child[np.uint64(rows[i])]
         for s in range(p.shape[1]):
             at = find_key(table.keys, key[i] + s * step, n)
-            p[i, s] *= table.shares[np.uint64(s == x), np.uint64(at), np.uint64(y)]
+            p[i, s] *= table.shares[np.uint64(2 + (s == x)), np.uint64(at), np.uint64(y)]
 
 # %% ../nbs/98_kernels.ipynb #865e829c
 @leaf
@@ -1895,6 +1996,89 @@ def normalise(p, by_sum):
         by = 0.
         for s in range(p.shape[1]): by = by + p[i, s] if by_sum else max(by, p[i, s])
         for s in range(p.shape[1]): p[i, s] /= by
+
+# %% ../nbs/98_kernels.ipynb #770b423b
+@part
+def note_cells(table, columns, cells):
+    "Write which cell of a family's table each row is in."
+    child, r = columns[table.child], table.shares.shape[2]
+    for i in range(cells.size): cells[i] = child[i]
+    for k in range(table.parents.size):
+        column, step = columns[table.parents[k]], np.int32(table.strides[k] * r)
+        for i in range(cells.size): cells[i] += column[i] * step
+
+# %% ../nbs/98_kernels.ipynb #7220a387
+@part
+def times_noted(table, columns, rows, parent, cells, p):
+    "As `times_child`, by the cells of all rows."
+    _, n, r = table.shares.shape
+    own, step = columns[parent], np.int64(0)
+    for k in range(table.parents.size):
+        if table.parents[k] == parent: step = table.strides[k] * r
+    full, left = table.shares[2].reshape(n * r), table.shares[3].reshape(n * r)
+    for i in range(rows.size):
+        at, x = np.int64(cells[np.uint64(rows[i])]), np.int64(own[np.uint64(rows[i])])
+        kept = p[i, np.uint64(x)] * left[np.uint64(at)]
+        at -= x * step
+        for s in range(p.shape[1]): p[i, s] *= full[np.uint64(at + s * step)]
+        p[i, np.uint64(x)] = kept
+
+# %% ../nbs/98_kernels.ipynb #23eb2e60
+@part
+def multiply(whole, shares, families, columns, rows, parent, places, notes, p):
+    "Write the distributions of `parent` into `p[row, state]`: its own family, then its children's."
+    own_weights(family_at(whole, shares, families[0]), columns, rows, p)
+    for k in range(1, families.size):
+        at = families[k]
+        table = family_at(whole, shares, at)
+        if len(notes) and places[at] < 0 and 8 * rows.size > notes.shape[1]:
+            if table.keys.size == 0 and places[-1] < len(notes):
+                places[at] = places[-1]
+                places[-1] += 1
+                note_cells(table, columns, notes[places[at]])
+        if len(notes) and places[at] >= 0:
+            times_noted(table, columns, rows, parent, notes[places[at]], p)
+        else: times_child(table, columns, rows, parent, p)
+        if k % 8 == 0: normalise(p, False)
+    normalise(p, True)
+
+# %% ../nbs/98_kernels.ipynb #de7afde3
+@part
+def columns_around(whole, families, inside, columns):
+    "Write the child of the first of `families` and all other columns in them; how many there are."
+    inside[:] = False
+    columns[0] = whole[families[0]]
+    for at in families:
+        inside[whole[at]] = True
+        for k in range(whole[at + 4]): inside[whole[at + 6 + k]] = True
+    inside[columns[0]], used = False, 1
+    for c in range(inside.size):
+        if inside[c]:
+            columns[used] = c
+            used += 1
+    return used
+
+# %% ../nbs/98_kernels.ipynb #9de6a69b
+@kernel
+def evaluate(data, whole, shares, families, starts, seen, ends, x, weight, p):
+    "Conditionals of columns, each by its `families`: up to `ends`, state, weight, distribution."
+    d, n = data.columns.shape
+    row, columns, inside = np.empty(n, np.int64), np.empty(d, np.int64), np.empty(d, np.bool_)
+    notes = np.empty((min(families.size, 1 + 2**24 // n), n), np.int32)
+    places = np.full(whole.size + 1, -1)
+    places[-1] = 0
+    for b in range(starts.size - 1):
+        some, low = families[starts[b]:starts[b + 1]], ends[b]
+        around = columns[:columns_around(whole, some, inside, columns)]
+        used = first_rows(data, around, seen, row, weight[low:])
+        if used < 0:
+            _, few, often = distinct_rows(data, around)
+            used = few.size
+            for i in range(used): row[i], weight[low + i] = few[i], often[i]
+        ends[b + 1] = low + used
+        for i in range(used): x[low + i] = data.columns[around[0], row[i]]
+        found, j, out = row[:used], around[0], p[low:low + used]
+        multiply(whole, shares, some, data.columns, found, j, places, notes, out)
 
 # %% ../nbs/98_kernels.ipynb #0a547971
 @leaf
@@ -1933,19 +2117,28 @@ def add_stratum(table, across, down, seen, sums):
 
 # %% ../nbs/98_kernels.ipynb #eb6e71d4
 @part
-def strata_by_bits(data, i, k, given, sums):
-    "Add all strata of a test, counted by bitsets."
-    r, c = data.n_states[i], data.n_states[k]
-    cells = cells_of(data, i, given)
-    sizes, m, flat = sizes_of(cells), len(cells) // r, np.empty(r * c, np.int64)
-    across, down = np.empty(r, np.int64), np.empty(c, np.int64)
-    seen = np.zeros(r + c, np.int64)
-    for s in range(m):
-        for x in range(r):
-            at = x * m + s
-            cut(cells[at], sizes[at], data.bits, data.first[k], c, flat, x * c, 1)
-        add_stratum(flat.reshape((r, c)), across, down, seen, sums)
-    sums[4] = (seen[:r].sum() - 1) * (seen[r:].sum() - 1)
+def strata_by_bits(data, k, r, base, flat, last, table):
+    "Split cells `base[r * m]` with counts `flat` by `k` at a column `last`: `[strata, r, c]`."
+    bits, low, at = data.bits, data.first[k], data.first[last]
+    m, c, states = len(base) // r, data.n_states[k], data.n_states[last]
+    for x in range(r):
+        for u in range(m):
+            cell, rest = base[x * m + u], (x * m + u) * c
+            first, end = u * states, (u + 1) * states - 1
+            for y in range(c): table[end, x, y] = flat[rest + y]
+            for s in range(states - 1):
+                size = np.int64(0)
+                for y in range(c):
+                    n = np.uint64(0)
+                    if flat[rest + y] > 0 and y < c - 1:
+                        for w in range(cell.size):
+                            n += popcount(cell[w] & bits[at + s, w] & bits[low + y, w])
+                    table[first + s, x, y] = n
+                    size += np.int64(n)
+                n = np.uint64(0)
+                for w in range(cell.size): n += popcount(cell[w] & bits[at + s, w])
+                table[first + s, x, c - 1] = np.int64(n) - size
+                for y in range(c): table[end, x, y] -= table[first + s, x, y]
 
 # %% ../nbs/98_kernels.ipynb #61432011
 @part
@@ -1965,13 +2158,48 @@ def strata_by_rows(data, i, k, given, sums):
     sums[4] = (seen[:r].sum() - 1) * (seen[r:].sum() - 1)
 
 # %% ../nbs/98_kernels.ipynb #d50e55a1
+@part
+def add_by_bits(data, i, k, base, flat, given, sums):
+    "Add all strata of a test from cells that all but the last of the `given` columns make."
+    r, c, m = data.n_states[i], data.n_states[k], len(base) // data.n_states[i]
+    states = data.n_states[given[-1]] if given.size else 1
+    across, down = np.empty(r, np.int64), np.empty(c, np.int64)
+    seen, table = np.zeros(r + c, np.int64), np.empty((m * states, r, c), np.int64)
+    if given.size: strata_by_bits(data, k, r, base, flat, given[-1], table)
+    else:
+        for x in range(r):
+            for y in range(c): table[0, x, y] = flat[x * c + y]
+    for s in range(len(table)): add_stratum(table[s], across, down, seen, sums)
+    sums[4] = (seen[:r].sum() - 1) * (seen[r:].sum() - 1)
+
+# %% ../nbs/98_kernels.ipynb #71cdc46a
+@part
+def share_cells(pairs, sets, sizes, p, q):
+    "Are two tests of the same pair, given sets that differ in the last column at most?"
+    m = max(sizes[q] - 1, 0)
+    same = pairs[p, 0] == pairs[q, 0] and pairs[p, 1] == pairs[q, 1]
+    if not same or max(sizes[p] - 1, 0) != m: return False
+    for k in range(m):
+        if sets[p, k] != sets[q, k]: return False
+    return True
+
+# %% ../nbs/98_kernels.ipynb #eb07ee49
 @kernel
 def test_pairs(data, pairs, sets, sizes, sums):
     "Test each pair of columns given its set: `sums[test, 5]`, the last the degrees of freedom."
-    n, words = data.columns.shape[1], data.bits.shape[1]
+    n, words, last = data.columns.shape[1], data.bits.shape[1], -1
+    base, flat = np.empty((0, 0), np.uint64), np.empty(0, np.int64)
     for q in range(len(sets)):
         i, k, given = pairs[q, 0], pairs[q, 1], sets[q, :sizes[q]]
-        cells = data.n_states[i] * data.n_states[k] * size_of(data, given)
-        small = words > 0 and cells * words * data.plan[2] < n
-        if small: strata_by_bits(data, i, k, given, sums[q])
-        else: strata_by_rows(data, i, k, given, sums[q])
+        c = data.n_states[k]
+        cells = data.n_states[i] * c * size_of(data, given)
+        if words == 0 or cells * words * data.plan[2] >= n:
+            strata_by_rows(data, i, k, given, sums[q])
+            continue
+        if last < 0 or not share_cells(pairs, sets, sizes, last, q):
+            base = cells_of(data, i, sets[q, :max(sizes[q] - 1, 0)])
+            flat, counted = np.empty(len(base) * c, np.int64), sizes_of(base)
+            for at in range(len(base)):
+                cut(base[at], counted[at], data.bits, data.first[k], c, flat, at * c, 1)
+        last = q
+        add_by_bits(data, i, k, base, flat, given, sums[q])

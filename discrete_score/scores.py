@@ -431,7 +431,7 @@ def fill(self: Families,
     if self.compiled:
         work = np.count_nonzero(roles[some]) * self.counts.n
         if n_threads() < 2 or len(some) < 2 or work < 2**21: self._fill_here(*jobs, some)
-        else: spread(lambda part: self._fill_beside(*jobs, part), some, work)
+        else: spread(lambda part: self._fill_beside(*jobs, np.ascontiguousarray(part)), some, work)
         self.counts.passes += int(rows.used[2] - before)
     else:
         def act(part):
@@ -666,3 +666,45 @@ def table(self: Families,
     "Counts of a family, with the chosen pseudo-count."
     counted = self.counts.lookup(child, tuple(sorted(map(int, parents))))
     return FamilyTable(**vars(counted), alpha=self.alpha(child, counted.parents))
+
+# %% ../nbs/07_scores.ipynb #0ca04b23
+@patch
+def _together(self: Families, families):
+    "Those of `families` that a kernel makes tables of, by the states of the child."
+    found, rule, counts = {}, self.rule, self.counts
+    alone = counts.apart or counts.weights is not None or not self.kind
+    if alone or rule.by_size and len(rule.cell_alphas(1., 2)) > 1: return found
+    for child, parents in families:
+        if counts.size(parents) > max(4 * counts.n, 4096): continue
+        found.setdefault(int(self.n_states[child]), []).append((child, parents))
+    return found
+
+# %% ../nbs/07_scores.ipynb #d3e59efb
+@patch
+def _count_tables(self: Families, r, families):
+    "Tables of families of children with `r` states."
+    self.counts.passes += len(families)
+    sizes = [int(self.counts.size(parents)) for _, parents in families]
+    flat = np.array([c for child, parents in families for c in (child, *parents)], np.int64)
+    at = np.cumsum([0] + [(size + 1) * r for size in sizes])
+    starts = np.cumsum([0] + [1 + len(parents) for _, parents in families])
+    (terms, use), strides = self._use(r, ((0, 1.),)), np.empty_like(flat)
+    counts, best = np.zeros(at[-1], np.int64), np.empty(len(families), np.int64)
+    about = terms, use, flat, starts, at, strides, counts, best
+    compiled().count_tables(self.counts.folded(), *about)
+    for f, size, a, b, low, high in zip(families, sizes, at.tolist(), best.tolist(),
+                                        starts.tolist(), starts[1:].tolist()):
+        alpha = float(self.rule.cell_alphas(float(size), r)[b])
+        table = counts[a:a + (size + 1) * r].reshape(size + 1, r)
+        yield FamilyTable(*f, strides[low + 1:high], None, table, alpha)
+
+# %% ../nbs/07_scores.ipynb #eb5506f7
+@patch
+def tables(self: Families,
+    families: Sequence[tuple[int, tuple[int, ...]]],  # Children with their parents, in rising order
+) -> list[FamilyTable]:  # One per family
+    "The `table` of each of many families, most of them counted in one go."
+    found = {}
+    for r, some in self._together(families).items():
+        found |= zip(some, self._count_tables(r, some))
+    return [found[f] if f in found else self.table(*f) for f in families]

@@ -10,6 +10,7 @@ __all__ = ['TESTS', 'Sample', 'Strata', 'Answer', 'chi2', 'chi2_exact', 'Answers
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 import numpy as np
 import pandas as pd
 from scipy.special import chdtrc, gammaincc
@@ -202,8 +203,8 @@ def ask_tests(
 # %% ../nbs/21_tests.ipynb #0331f6ce
 def _add_apart(counts, pairs, sets, sums):
     "Add what each test sums up to, for rows in pieces."
-    ask_tests(counts, [(*pair, [given]) for pair, given in zip(pairs, sets)])
-    for pair, given, out in zip(pairs, sets, sums):
+    ask_tests(counts, [(*pair, [given]) for pair, given in zip(pairs.tolist(), sets)])
+    for pair, given, out in zip(pairs.tolist(), sets, sums):
         data = counts.strata(*pair, given)
         size = len(data.columns) - 2
         at = np.arange(2, 2 + max(1, size))[None]
@@ -214,8 +215,9 @@ def _add_here(counts, pairs, sets, sums):
     "Add what each test sums up to, not too many at a time."
     sizes = np.array([*map(len, sets)], np.int64)
     given = np.zeros((len(sets), max(1, sizes.max(initial=0))), np.int64)
-    for row, columns in zip(given, sets): row[:len(columns)] = columns
-    pairs, step = np.array(pairs, np.int64).reshape(-1, 2), 1 + 2**28 // max(1, counts.n)
+    flat = np.fromiter(chain.from_iterable(sets), np.int64, sizes.sum())
+    given[np.arange(given.shape[1]) < sizes[:, None]] = flat
+    step = 1 + 2**28 // max(1, counts.n)
     for low in range(0, len(sets), step):
         some = slice(low, low + step)
         compiled().test_pairs(counts.data(), pairs[some], given[some], sizes[some], sums[some])
@@ -229,15 +231,17 @@ def chi2_exact_all(
 ) -> list[Answers]:  # One per pair
     "`chi2_exact` of many pairs, each given every one of its sets, by compiled kernels."
     if not tests: return []
-    sets = [given for *_, some in tests for given in some]
-    pairs, sums = [(i, j) for i, j, some in tests for _ in some], np.zeros((len(sets), 5))
+    sets, sizes = [given for *_, some in tests for given in some], [len(t[2]) for t in tests]
+    pairs = np.repeat(np.array([t[:2] for t in tests], np.int64), sizes, axis=0)
+    sums = np.zeros((len(sets), 5))
     (_add_apart if counts.apart else _add_here)(counts, pairs, sets, sums)
     statistic, mean, variance, inform, free = sums.T
     answers = (inform >= least * free) & (inform > 0) & (variance >= 1e-9)
     shape, scale = mean**2 / np.where(answers, variance, 1), mean / np.where(answers, variance, 1)
     p = np.where(answers, gammaincc(np.where(answers, shape, 1), statistic * scale), np.nan)
-    ends, said = np.cumsum([len(some) for *_, some in tests]), (p, inform == 0, statistic - mean)
-    return [Answers(*parts) for parts in zip(*(np.split(one, ends[:-1]) for one in said))]
+    none, excess, ends = inform == 0, statistic - mean, np.cumsum(sizes).tolist()
+    parts = [slice(end - size, end) for end, size in zip(ends, sizes)]
+    return [Answers(p[part], none[part], excess[part]) for part in parts]
 
 # %% ../nbs/21_tests.ipynb #0f499e1b
 def chi2_exact_many(

@@ -42,21 +42,27 @@ class Pair(NamedTuple):
     p_value: float = np.nan  # Largest p-value of all tests
 
 # %% ../nbs/22_triples.ipynb #481a7e8a
-def _pool(v: int, pair: tuple[int, int], near: np.ndarray, strength: np.ndarray | None, most: int):
+def _lists(matrix: np.ndarray) -> list[list[int]]:
+    "The columns that each row marks."
+    found = [[] for _ in range(len(matrix))]
+    for i, j in np.argwhere(matrix).tolist(): found[i].append(j)
+    return found
+
+
+def _pool(v: int, pair: tuple[int, int], near: list, strength: np.ndarray | None, most: int):
     "Neighbours of `v` that are tried as separators of a pair."
-    found = [u for u in np.flatnonzero(near[v]).tolist() if u not in pair]
+    found = [u for u in near[v] if u not in pair]
     if len(found) <= most: return found
-    common = near[pair[0]] & near[pair[1]]
     best = sorted(found, key=lambda u: -strength[v, u])[:most]
-    return sorted({*best, *np.flatnonzero(common).tolist()})
+    return sorted({*best, *({*near[pair[0]]} & {*near[pair[1]]})})
 
 # %% ../nbs/22_triples.ipynb #c25a78f1
-def _sets(pair: tuple[int, int], pools: Sequence, dag: np.ndarray, rule: TripleRule) -> list:
+def _sets(pools: Sequence, parents: Sequence[list[int]], most: int) -> list:
     "Small sets of neighbours of one or the other column, then the parents of each."
-    small = {s for pool in pools for m in range(rule.most + 1) for s in combinations(pool, m)}
-    parents = {tuple(np.flatnonzero(dag[:, v]).tolist()) for v in pair}
-    large = {s for s in parents if len(s) > rule.most}
-    return sorted(small | large, key=lambda s: (len(s), s))
+    small = []
+    for m in range(most + 1): small += sorted({s for pool in pools for s in combinations(pool, m)})
+    large = {tuple(some) for some in parents if len(some) > most}
+    return small + sorted(large, key=lambda s: (len(s), s))
 
 # %% ../nbs/22_triples.ipynb #beb7dad0
 def _strengths(counts: Counts, near: np.ndarray) -> np.ndarray:
@@ -69,15 +75,15 @@ def _strengths(counts: Counts, near: np.ndarray) -> np.ndarray:
 # %% ../nbs/22_triples.ipynb #d2007aff
 def _separate(pair: tuple[int, int], sets: list[tuple], said: Answers, rule: TripleRule) -> Pair:
     "What the tests of a pair given every set say; large ones count only if no small one separates."
-    p = {s: v for s, v in zip(sets, said.p_values.tolist()) if np.isfinite(v)}
+    p = [(v, s) for v, s in zip(said.p_values.tolist(), sets) if v == v]
     if not p: return Pair(*pair, "untestable")
-    apart, top = [s for s, v in p.items() if v > rule.level], max(p.values())
+    apart, top = [one for one in p if one[0] > rule.level], max([v for v, _ in p])
     if not apart:
         return Pair(*pair, "untestable" if said.determined.any() else "unexplained", p_value=top)
-    least = min(map(len, apart))
-    if least <= rule.most: apart = [s for s in apart if len(s) <= rule.most]
-    clear = [s for s in apart if len(s) == least and p[s] > rule.clear]
-    return Pair(*pair, "explained", tuple(apart), tuple(clear), top)
+    least = min([len(s) for _, s in apart])
+    if least <= rule.most: apart = [one for one in apart if len(one[1]) <= rule.most]
+    clear = [s for v, s in apart if len(s) == least and v > rule.clear]
+    return Pair(*pair, "explained", tuple([s for _, s in apart]), tuple(clear), top)
 
 # %% ../nbs/22_triples.ipynb #c60b75fc
 def find_pairs(
@@ -91,9 +97,10 @@ def find_pairs(
     strength = _strengths(counts, near) if crowded else None
     common = near.astype(np.float32) @ near > 0
     todo = list(map(tuple, np.argwhere(np.triu(common & ~near, 1)).tolist()))
+    beside, parents = _lists(near), _lists(dag.T)
     def sets(pair):
-        pools = [_pool(v, pair, near, strength, rule.neighbours) for v in pair]
-        return _sets(pair, pools, dag, rule)
+        pools = [_pool(v, pair, beside, strength, rule.neighbours) for v in pair]
+        return _sets(pools, [parents[v] for v in pair], rule.most)
     tests, found = [(*pair, sets(pair)) for pair in todo], {}
     ask_tests(counts, tests)
     def act(some):
@@ -149,10 +156,10 @@ def judge_triples(
     rule: TripleRule = TripleRule(),  # When a test convinces
 ) -> list[Triple]:
     "What the tests say of every triple."
-    near, at_loose = skeleton | skeleton.T, {v for edge in loose for v in edge}
+    near, at_loose = _lists(skeleton | skeleton.T), {v for edge in loose for v in edge}
     doubted = {v for p in pairs if p.state == "unexplained" for v in (p.one, p.two)}
-    def in_doubt(p, j): return j in at_loose or bool(doubted & {p.one, p.two})
-    todo = [(p, j) for p in pairs for j in np.flatnonzero(near[p.one] & near[p.two]).tolist()]
+    def in_doubt(p, j): return j in at_loose or p.one in doubted or p.two in doubted
+    todo = [(p, j) for p in pairs for j in sorted({*near[p.one]} & {*near[p.two]})]
     found = [Triple(p.one, j, p.two, _kind(p, j, in_doubt(p, j))) for p, j in todo]
     asked = [k for k, triple in enumerate(found) if triple.kind == "collider"]
     for k, back in zip(asked, _comes_back(counts, [todo[k] for k in asked], rule)):
@@ -172,8 +179,10 @@ def closure(
 def _heads(triples: Sequence[Triple], d: int) -> tuple[np.ndarray, np.ndarray]:
     "Arrows that colliders give, and the edges on which they contradict each other."
     arrows = np.zeros((d, d), bool)
-    for t in triples:
-        if t.kind == "collider": arrows[[t.one, t.two], t.middle] = True
+    heads = [(t.one, t.two, t.middle) for t in triples if t.kind == "collider"]
+    if heads:
+        one, two, middle = zip(*heads)
+        arrows[one, middle] = arrows[two, middle] = True
     clashes = arrows & arrows.T
     arrows &= ~clashes
     circles = arrows & closure(arrows).T
@@ -183,30 +192,43 @@ def _heads(triples: Sequence[Triple], d: int) -> tuple[np.ndarray, np.ndarray]:
 class _Rules:
     "Meek's rules through clear non-colliders."
     def __init__(self, near, triples):
-        self.near, self.through = near, {}
+        self.near, self.through = [set(some) for some in _lists(near)], {}
         for t in triples:
             if t.kind != "non-collider": continue
             self.through.setdefault((t.one, t.middle), set()).add(t.two)
             self.through.setdefault((t.two, t.middle), set()).add(t.one)
 
-    def first(self, arrows, j, k):
+    def read(self, arrows):
+        "Take the arrows in that the rules go by."
+        self.out, self.into = ([set(some) for some in _lists(a)] for a in (arrows, arrows.T))
+
+    def first(self, j, k):
         "Does an arrow into `j` go on to `k`?"
-        return any(k in self.through.get((i, j), ()) for i in np.flatnonzero(arrows[:, j]).tolist())
+        return any(k in self.through.get((i, j), ()) for i in self.into[j])
 
-    def second(self, arrows, j, k):
+    def second(self, j, k):
         "Is there a path `j → · → k`?"
-        return (arrows[j] & arrows[:, k]).any()
+        return not self.out[j].isdisjoint(self.into[k])
 
-    def third(self, arrows, j, k):
+    def third(self, j, k):
         "Do two arrows into `k` come from open neighbours of `j` with `j` as their non-collider?"
-        open_ = self.near[j] & ~arrows[j] & ~arrows[:, j]
-        from_ = np.flatnonzero(open_ & arrows[:, k]).tolist()
+        from_ = (self.near[j] - self.out[j] - self.into[j]) & self.into[k]
         return any(b in self.through.get((a, j), ()) for a, b in combinations(from_, 2))
 
-    def fires(self, arrows, j, k):
+    def fires(self, j, k):
         "Must `j - k` be `j → k`?"
-        rules = self.first, self.second, self.third
-        return any(rule(arrows, j, k) for rule in rules)
+        return self.first(j, k) or self.second(j, k) or self.third(j, k)
+
+
+def _reaches(after, i, j):
+    "Does a path lead from `i` to `j`? `after[i]` are those that follow `i` at once."
+    met, todo = {i}, [i]
+    while todo:
+        new = [v for v in after[todo.pop()] if v not in met]
+        if j in new: return True
+        met.update(new)
+        todo += new
+    return False
 
 # %% ../nbs/22_triples.ipynb #54b917a5
 def orient(
@@ -218,11 +240,14 @@ def orient(
     arrows, clashes = _heads(triples, len(near))
     rules, changed = _Rules(near, triples), True
     while changed:
-        changed, before = False, arrows.copy()
-        for j, k in np.argwhere(near & ~before & ~before.T & ~clashes).tolist():
-            if not rules.fires(before, j, k): continue
-            if arrows[k, j] or closure(arrows)[k, j]: clashes[j, k] = clashes[k, j] = True
-            else: arrows[j, k] = changed = True
+        changed, after = False, _lists(arrows)
+        rules.read(arrows)
+        for j, k in np.argwhere(near & ~arrows & ~arrows.T & ~clashes).tolist():
+            if not rules.fires(j, k): continue
+            if _reaches(after, k, j): clashes[j, k] = clashes[k, j] = True
+            else:
+                arrows[j, k] = changed = True
+                after[j].append(k)
         arrows &= ~clashes
     return arrows, clashes
 

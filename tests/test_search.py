@@ -378,8 +378,8 @@ def test_threads_change_nothing_and_compile_nothing():
         with using_threads(n):
             f = Families(codes, net.n_states, score="bdeu:10", names=net.names)
             found.append(best_ordering(f, patience=1))
-            if n == 1: signatures = len(compiled().extend.signatures)
-    assert len(compiled().extend.signatures) == signatures
+            if n == 1: signatures = len(compiled().fill_rows.signatures)
+    assert len(compiled().fill_rows.signatures) == signatures
     assert all(o.order == found[0].order and o.value == found[0].value for o in found)
     assert all(o.margins == found[0].margins for o in found)
 
