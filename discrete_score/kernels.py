@@ -1834,15 +1834,18 @@ def climb_on(state, rows, tolerance, most, moves):
     if state.done[1] != rows.used[1]:
         state.at[:] = -1
         state.done[1] = rows.used[1]
-    wanted = want_rows(state, rows)
-    while wanted == 0 and state.done[0] < moves:
-        if find_legal(state, most): wanted = want_rows(state, rows)
-        if wanted != 0: break
+    known = False
+    while True:
+        wanted = want_rows(state, rows)
+        if wanted != 0: return wanted
+        if not known:
+            if state.done[0] >= moves: return 0
+            known = True
+            if find_legal(state, most): continue
         kind, i, j = best_move(state, tolerance)
         if kind < 0: return 0
         take_move(state, kind, i, j)
-        wanted = want_rows(state, rows)
-    return wanted
+        known = False
 
 # %% ../nbs/98_kernels.ipynb #3cfb1e40
 @kernel
