@@ -396,7 +396,7 @@ def extend(self: Families,
     child: int,  # A column
     parents: Iterable[int],  # Its parents
     candidates: Sequence[int],  # Columns to add, one at a time
-) -> np.ndarray:  # Scores, `[d]`; NaN for columns that were never asked for
+) -> np.ndarray:  # Scores, `[d]`, and at the family's own columns what is known; else NaN
     "Score of the family with each of `candidates` as one more parent."
     parents, todo = np.array(sorted(parents), np.int64), np.asarray(candidates, np.int64)
     kernels, at = compiled(), -1

@@ -97,7 +97,8 @@ print(time.process_time() - start)
 def settings(seed, full):
     "What to measure, of what, and at which sizes; several are separated by spaces."
     found = [("µs per table", way, CELLS, str(n)) for n in LENGTHS[:4 if full else 2]
-             for way in ("bitsets", "pass", "piles", "counters", "bincount", "chosen")]
+             for way in ("bitsets", "cells", "pass", "piles", "counters", "bincount", "chosen")]
+    found += [("way chosen", "extend", CELLS, str(n)) for n in LENGTHS[:4 if full else 2]]
     found += [("tests per second", case, "0 1 2 3 4", str(ROWS)) for case in ("0.1.0", "now")]
     found += [("fit / other", f"{name} {other} {guide}", "", str(ROWS)) for name in NETWORKS
               for other in ("0.1.0", "ghc", "miic") for guide in GUIDES]
@@ -165,7 +166,7 @@ def printed(*command, **there):
     return float(done.stdout.split()[-1])
 
 
-def per_table(way, cells, n):
+def per_table(way, cells, n, name_way=False):
     "Microseconds for each of 16 binary candidates of a binary family, `cells` with the candidate."
     k, data = int(np.log2(cells)) - 2, np.random.default_rng(0).integers(2, size=(n, 32))
     if way == "bincount":
@@ -174,16 +175,19 @@ def per_table(way, cells, n):
         def count():
             for c in range(16, 32): np.bincount(2*code + columns[c], minlength=cells)
         return min(spent(count) for _ in range(5))/16*1e6
-    plan = kernels.PLAN.copy()
-    if way != "chosen": plan[8] = -1e18 if way == "counters" else 1e18
-    if way == "bitsets": plan[:2] = 0.
-    elif way in ("pass", "piles"): plan[0], plan[4] = 1e18, 0. if way == "piles" else 1e9
-    families = Families(data, [2]*32, score="bdeu:10")
-    families.counts._data = kernels.as_data(data, [2]*32, plan=plan, counters=True)
-    def extend():
-        families.forget()
-        families.extend(0, range(1, k + 1), np.arange(16, 32))
-    with using_threads(1): return min(spent(extend) for _ in range(6))/16*1e6
+    plan, parents, candidates = kernels.PLAN.copy(), np.arange(1, k + 1), np.arange(16, 32)
+    if way != "chosen":
+        plan[:2] = 0. if way in ("bitsets", "cells") else 1e18
+        plan[8], plan[10] = -1e18 if way == "counters" else 1e18, 1e18 if way == "cells" else 0.
+        plan[4] = 0. if way == "piles" else 1e18
+    families, out, more = Families(data, [2]*32, score="bdeu:10"), np.empty(32), (0, parents)
+    table = kernels.as_data(data, [2]*32, plan=plan, counters=way != "bitsets")
+    good = False
+    while not good: use, good = kernels.use_of(table, families.sizes()[1], *more, 2)
+    terms = families.sizes()[0]
+    def extend(): return kernels.extend(table, terms, use, *more, candidates, out)
+    if name_way: return extend()
+    return min(spent(extend) for _ in range(6))/16*1e6
 
 
 def plan(frame):
@@ -277,6 +281,7 @@ def values(quantity, case, widths, sizes):
     "What was measured, by the size that varies."
     d, n = widths[0] if widths else 0, sizes[0]
     if quantity == "µs per table": return {c: per_table(case, c, n) for c in widths}
+    if quantity == "way chosen": return {c: per_table("chosen", c, n, True) for c in widths}
     if quantity == "tests per second": return {k: tests_per_second(case, k) for k in widths}
     if quantity == "fit / other": return {d: against(*case.split())}
     if quantity == "first call": return {d: first_call(case)}
