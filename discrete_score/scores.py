@@ -173,7 +173,7 @@ class Families:
         self.names = _check_names(names, self.d)
         self.tolerance, self.cache_mb = 1e-10 * (1 + total), cache_mb
         self._luts, self._scores, self._uses, self._slots, self._by_set = {}, {}, {}, {}, {}
-        self._rows = self._terms = self._sizes = self._tables = None
+        self._rows = self._terms = self._sizes = self._tables = self._nothing = None
         self.turns = Turns()
         self.kind = _term_kind(self.rule) if codes.whole else None
         self._unit = 2.**-min(40, 55 - int(np.ceil(np.log2(total * np.log(total + 3)))))
@@ -450,7 +450,11 @@ def keep_counts(self: Families,
 
 
 @patch
-def _no_tables(self: Families): return compiled().new_tables(self.counts.folded(), mb=0.)
+def _no_tables(self: Families):
+    "Tables that keep nothing."
+    if self._nothing is None:
+        self._nothing = compiled().new_tables(self.counts.folded(), mb=0.)
+    return self._nothing
 
 
 @patch
@@ -463,11 +467,12 @@ def set_counts(self: Families) -> Any:  # `Tables` of `kernels`
 # %% ../nbs/07_scores.ipynb #1cc296d1
 @patch
 def _fill_here(self: Families, *jobs):
-    "`fill` on one thread, with counts of sets that are kept."
-    data = self.counts.folded()
-    with self.turns:
-        tables = self.set_counts()
+    "`fill` on one thread, with the counts of sets that are kept, if no other thread has them."
+    if not self.turns.begin(): return self._fill_beside(*jobs)
+    try:
+        data, tables = self.counts.folded(), self.set_counts()
         while compiled().fill_rows(data, *self.sizes(), tables, *jobs): pass
+    finally: self.turns.end()
 
 
 @patch

@@ -335,8 +335,8 @@ def run(self: ParentSets,
 # %% ../nbs/08_search.ipynb #5e1c7d01
 @patch
 def _in_threads(self: ParentSets):
-    "Are wishes granted one by one? For scores without sets, and on threads where each is long."
-    counts, few = self.families.counts, n_threads() < 2
+    "Are wishes granted one by one? For scores without sets, and on many threads if each is long."
+    counts, few = self.families.counts, n_threads() < 4
     return not self._counted or not few and counts.n * counts.d >= 2**22
 
 # %% ../nbs/08_search.ipynb #32eec33f
