@@ -327,8 +327,15 @@ class Turns:
     def __init__(self): self._lock = threading.RLock()
     def __enter__(self): self._lock.acquire()
     def __exit__(self, *_): self._lock.release()
-    def begin(self): return self._lock.acquire(blocking=False)  # False: it is another's turn
-    def end(self): self._lock.release()
+
+    def begin(self) -> bool:
+        "Take the turn if nobody else has it."
+        return self._lock.acquire(blocking=False)
+
+    def end(self) -> None:
+        "Leave the turn to others."
+        self._lock.release()
+
     def __reduce__(self): return Turns, ()
 
 # %% ../nbs/06_counts.ipynb #4ed020c3
