@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['LEVELS', 'PLAN', 'RISING', 'LEFT_OUT', 'LIKELIHOOD', 'WAYS', 'SET', 'N_SET', 'BRANCH', 'N_BRANCH', 'SHRUNK',
-           'N_SHRUNK', 'CHILD', 'NO_ROOM', 'WISHES', 'ROOT', 'TO_SHRINK', 'READY', 'IN', 'WANTED', 'NO_SPACE',
-           'SIZE_WANTED', 'NODES_MADE', 'kernel', 'part', 'leaf', 'Data', 'pack', 'popcount', 'ones', 'pack_rows',
-           'as_data', 'Terms', 'far_term', 'term', 'Use', 'picks', 'worth', 'cells_of', 'sizes_of', 'cut',
+           'N_SHRUNK', 'CHILD', 'NO_ROOM', 'WISHES', 'WAITING', 'ROOT', 'TO_SHRINK', 'READY', 'IN', 'WANTED',
+           'NO_SPACE', 'SIZE_WANTED', 'NODES_MADE', 'kernel', 'part', 'leaf', 'Data', 'pack', 'popcount', 'ones',
+           'pack_rows', 'as_data', 'Terms', 'far_term', 'term', 'Use', 'picks', 'worth', 'cells_of', 'sizes_of', 'cut',
            'seen_configs', 'seen_cells', 'list_rows', 'count_cells', 'sum_terms', 'extend_small', 'renumber',
            'number_seen', 'codes_of', 'piles_of', 'walk', 'extend_large', 'cell_of_rows', 'extend_dense', 'add_sixteen',
            'add_where', 'count_rows', 'add_terms', 'sum_piles', 'extend_rows', 'cut_all', 'count_each', 'sum_family',
@@ -17,12 +17,13 @@ __all__ = ['LEVELS', 'PLAN', 'RISING', 'LEFT_OUT', 'LIKELIHOOD', 'WAYS', 'SET', 
            'count_core', 'fill_modes', 'count_set', 'with_child', 'extend_known', 'use_of', 'row_of', 'score_of',
            'without', 'counts_without', 'known_counts', 'Rows', 'new_rows', 'place_of', 'keys_of', 'find_family',
            'add_family', 'copy_rows', 'told', 'fill_smaller', 'fill_rows', 'shrink_set', 'set_of', 'grant_next',
-           'grant_all', 'Places', 'holds', 'look_around', 'value_places', 'new_places', 'bar', 'move', 'improve',
-           'improve_here', 'reach_all', 'Climb', 'find_legal', 'gain_of', 'best_move', 'take_move', 'read_row',
-           'want_rows', 'climb_on', 'distinct_rows', 'join_columns', 'number_codes', 'count_codes', 'first_rows',
-           'shares_of', 'Lookup', 'family_at', 'find_key', 'own_weights', 'times_child', 'normalise', 'note_cells',
-           'times_noted', 'multiply', 'columns_around', 'evaluate', 'add_stratum', 'strata_by_bits', 'strata_by_rows',
-           'add_by_bits', 'share_cells', 'test_pairs']
+           'grant_all', 'Places', 'holds', 'look_around', 'value_places', 'new_places', 'bar', 'move', 'end_moves',
+           'improve', 'Turning', 'new_turning', 'bring', 'begin_turn', 'turn_on', 'improve_here', 'reach_all', 'Climb',
+           'new_climb', 'find_legal', 'gain_of', 'best_move', 'take_move', 'read_row', 'want_rows', 'climb_on',
+           'climb_here', 'distinct_rows', 'join_columns', 'number_codes', 'count_codes', 'first_rows', 'shares_of',
+           'Lookup', 'family_at', 'find_key', 'own_weights', 'times_child', 'normalise', 'note_cells', 'times_noted',
+           'multiply', 'columns_around', 'evaluate', 'add_stratum', 'strata_by_bits', 'strata_by_rows', 'add_by_bits',
+           'share_cells', 'test_pairs']
 
 # %% ../nbs/98_kernels.ipynb #c279ec3e
 import math
@@ -882,6 +883,7 @@ def count_extended(data, columns, candidates, starts, out):
 # %% ../nbs/98_kernels.ipynb #55715ea9
 SET, N_SET, BRANCH, N_BRANCH, SHRUNK, N_SHRUNK, CHILD = range(7)
 NO_ROOM = WISHES = -1
+WAITING = -2
 ROOT, TO_SHRINK, READY = -1, -2, -3
 
 # %% ../nbs/98_kernels.ipynb #8427e1c2
@@ -1597,6 +1599,7 @@ class Places(NamedTuple):
     nodes: np.ndarray  # Of all columns, in the order as it is
     values: np.ndarray  # Score of the whole order
     masks: np.ndarray  # Room for three masks of all columns
+    total: np.ndarray  # Score of the order as it is, `[1]`; NaN until the moves are made
 
 # %% ../nbs/98_kernels.ipynb #63d87ee3
 @leaf
@@ -1654,7 +1657,8 @@ def new_places(
 ) -> Places:
     "Room for the places of a column."
     own, without, after = (np.zeros(n, np.int64) for _ in range(3))
-    return Places(own, without, after, np.zeros(d, np.int64), np.zeros(n), np.zeros((3, d), bool))
+    return Places(own, without, after, np.zeros(d, np.int64), np.zeros(n), np.zeros((3, d), bool),
+                  np.full(1, np.nan))
 
 # %% ../nbs/98_kernels.ipynb #a073d5a4
 @leaf
@@ -1681,6 +1685,14 @@ def move(order, nodes, v, at, to, places):
     for x in range(at, to, step): order[x] = order[x + step]
     order[to] = v
 
+# %% ../nbs/98_kernels.ipynb #7d1c2a12
+@leaf
+def end_moves(trees, order, places):
+    "Note the score of an order as it is."
+    places.total[0] = 0.
+    for v in order: places.total[0] += trees.scores[places.nodes[v], 1]
+    return 0
+
 # %% ../nbs/98_kernels.ipynb #1720eed1
 @leaf
 def improve(trees, order, queue, target, first, second, places, state):
@@ -1691,7 +1703,7 @@ def improve(trees, order, queue, target, first, second, places, state):
         if wishes: return wishes
         state[2] = now
     for _ in range(1024):
-        if state[1] == queue.size: return 0
+        if state[1] == queue.size: return end_moves(trees, order, places)
         v, at = queue[state[0]], 0
         wishes = look_around(trees, order, nodes, v, places)
         if wishes: return wishes
@@ -1702,7 +1714,89 @@ def improve(trees, order, queue, target, first, second, places, state):
         gains = places.values[best] > places.values[at] + 10 * trees.tolerance
         state[0], state[1] = (state[0] + 1) % queue.size, 0 if gains else state[1] + 1
         if gains: move(order, nodes, v, at, best, places)
-        if places.values[best] >= target: return 0
+        if places.values[best] >= target: return end_moves(trees, order, places)
+    return -1
+
+# %% ../nbs/98_kernels.ipynb #7d1c2a01
+class Turning(NamedTuple):
+    "Arrows to turn in an order, and what that leads to."
+    arrows: np.ndarray  # Tails and heads, `[arrow, 2]`
+    order: np.ndarray  # Where each of them is turned
+    dag: np.ndarray  # The network of this order
+    value: float  # Its score
+    by_name: np.ndarray  # The columns of the order, sorted by what settles ties
+    orders: np.ndarray  # The best order with each arrow turned, `[arrow, columns]`
+    values: np.ndarray  # Score with the head before, with the tail after, of the best order
+    queue: np.ndarray  # Room for the columns that move
+    at: np.ndarray  # Arrow, step, and how many columns move
+
+# %% ../nbs/98_kernels.ipynb #7d1c2a02
+def new_turning(
+    arrows: Sequence[tuple[int, int]],  # Tails and heads
+    order: np.ndarray,  # Columns, roots first
+    dag: np.ndarray,  # The network of this order
+    value: float,  # Its score
+    hashes: np.ndarray,  # Settle ties
+) -> Turning:
+    "Arrows to turn, none of them turned yet."
+    arrows, by_name = np.array(arrows, np.int64).reshape(-1, 2), order[np.argsort(hashes[order])]
+    orders, values = np.empty((len(arrows), len(order)), np.int64), np.zeros((len(arrows), 3))
+    queue, at = np.empty(len(order), np.int64), np.zeros(3, np.int64)
+    return Turning(arrows, order, dag, float(value), by_name, orders, values, queue, at)
+
+# %% ../nbs/98_kernels.ipynb #7d1c2a03
+@leaf
+def bring(order, i, j, after, out):
+    "Write an order with `j` right before `i`, or with `i` right after `j`."
+    x = 0
+    for v in order:
+        moves = v == i if after else v == j
+        if not after and v == i:
+            out[x] = j
+            x += 1
+        if not moves:
+            out[x] = v
+            x += 1
+        if after and v == j:
+            out[x] = i
+            x += 1
+
+# %% ../nbs/98_kernels.ipynb #7d1c2a05
+@leaf
+def begin_turn(turning, i, j, order):
+    "Take the better of two ways to turn an arrow; columns around it are to move."
+    up, down = turning.values[turning.at[0], 0], turning.values[turning.at[0], 1]
+    if up >= down: bring(turning.order, i, j, False, order)
+    dag, n = turning.dag, 0
+    for v in turning.by_name:
+        turning.queue[n] = v
+        n += v == i or v == j or dag[i, v] or dag[v, i] or dag[j, v] or dag[v, j]
+    turning.at[2] = n
+
+# %% ../nbs/98_kernels.ipynb #7d1c2a06
+@leaf
+def turn_on(trees, turning, places, state):
+    "Turn one arrow after the other. 0: done or better, -1: look at the clock, else wishes."
+    at, values = turning.at, turning.values
+    for _ in range(64):
+        if at[0] == len(turning.arrows): return 0
+        (i, j), order = turning.arrows[at[0]], turning.orders[at[0]]
+        if at[1] == 2:
+            left = improve(trees, order, turning.queue[:at[2]], np.inf, j, i, places, state)
+            if left: return left
+            at[1] = 3
+        if at[1] < 2: bring(turning.order, i, j, at[1] == 1, order)
+        wishes = choose_all(trees, order, places.nodes, places.masks)
+        if wishes: return wishes
+        end_moves(trees, order, places)
+        values[at[0], min(at[1], 2)] = places.total[0]
+        at[1] += 1
+        if at[1] == 2:
+            begin_turn(turning, i, j, order)
+            state[:] = 0
+        if at[1] < 4: continue
+        at[0], at[1] = at[0] + 1, 0
+        if turning.value - places.total[0] < -10 * trees.tolerance: return 0
     return -1
 
 # %% ../nbs/98_kernels.ipynb #32f88b2d
@@ -1711,13 +1805,14 @@ NO_SPACE, SIZE_WANTED, NODES_MADE = 1, 2, -2
 
 @kernel
 def improve_here(data, terms, sizes, tables, trees, most, order, queue, target, first, second,
-                 places, state):
-    "`improve`, its wishes granted. NODES_MADE: as many as `most`; else what `grant_all` lacks."
+                 places, state, turning):
+    "`turn_on` or `improve`, wishes granted. NODES_MADE: `most`; else what `grant_all` lacks."
     end = trees.used[0] + most
     while True:
         done = grant_all(data, terms, sizes, tables, trees, most)
         if done < 1: return NO_SPACE if done == 0 else SIZE_WANTED
-        left = improve(trees, order, queue, target, first, second, places, state)
+        if len(turning.arrows): left = turn_on(trees, turning, places, state)
+        else: left = improve(trees, order, queue, target, first, second, places, state)
         if left < 1: return left
         if trees.used[0] >= end: return NODES_MADE
 
@@ -1765,6 +1860,21 @@ class Climb(NamedTuple):
     lacks: np.ndarray  # Is one of its gains in `need`?
     todo: np.ndarray  # Columns whose rows are wanted, as many as `climb_on` says
     done: np.ndarray  # How many moves; when rows were last emptied, `[2]`
+
+# %% ../nbs/98_kernels.ipynb #7d1c2a13
+def new_climb(
+    columns: np.ndarray,  # That take part, in increasing order
+    d: int,  # Columns of the table
+    masks: Sequence[np.ndarray],  # Network to start from, edges that may and that must be there
+    ties: np.ndarray,  # Settle ties between edges
+) -> Climb:
+    "A climb that has not begun."
+    n, (dag, allowed, fixed) = len(columns), masks
+    after, none, each = np.zeros((n, n), bool), np.full((n, n), np.nan), np.zeros(n, np.int64)
+    reach_all(dag, after)
+    return Climb(dag, after, allowed, fixed, none, none.copy(), np.zeros((n, n), bool), ties,
+                 np.zeros((n, n), np.uint8), np.zeros((n, d), np.uint8), columns, dag.sum(0),
+                 np.full(n, np.nan), each - 1, np.zeros(n, bool), each, np.zeros(2, np.int64))
 
 # %% ../nbs/98_kernels.ipynb #016d3548
 @leaf
@@ -1904,6 +2014,19 @@ def climb_on(state, rows, tolerance, most, moves):
         if kind < 0: return 0
         take_move(state, kind, i, j)
         known = False
+
+# %% ../nbs/98_kernels.ipynb #7d1c2a10
+@kernel
+def climb_here(data, terms, sizes, tables, rows, jobs, some, state, tolerance, most, moves, limit):
+    "Fill `some` rows of `jobs`, then climb. As `climb_on`, or WAITING: sizes are wanted."
+    if some.size and fill_rows(data, terms, sizes, tables, rows, *jobs, some): return WAITING
+    if len(state.dag) == 0: return 0
+    end, d = rows.used[2] + 16 * limit, state.roles.shape[1]
+    while True:
+        left = climb_on(state, rows, tolerance, most, moves)
+        if left < 1 or left * d > limit or rows.used[2] > end: return left
+        more = state.columns, state.at, state.roles
+        if fill_rows(data, terms, sizes, tables, rows, *more, state.todo[:left]): return WAITING
 
 # %% ../nbs/98_kernels.ipynb #3cfb1e40
 @kernel

@@ -173,7 +173,7 @@ class Families:
         self.names = _check_names(names, self.d)
         self.tolerance, self.cache_mb = 1e-10 * (1 + total), cache_mb
         self._luts, self._scores, self._uses, self._slots, self._by_set = {}, {}, {}, {}, {}
-        self._rows = self._terms = self._sizes = self._tables = self._nothing = None
+        self._rows = self._terms = self._sizes = self._tables = self._nothing = self._idle = None
         self.turns = Turns()
         self.kind = _term_kind(self.rule) if codes.whole else None
         self._unit = 2.**-min(40, 55 - int(np.ceil(np.log2(total * np.log(total + 3)))))
@@ -427,12 +427,13 @@ def fill(self: Families,
 ) -> None:
     "Write what is wanted of some families into their rows, on several threads."
     rows = self.rows if rows is None else rows
-    jobs, before = (rows, children, at, roles), rows.used[2]
+    jobs = children, at, roles
     if self.compiled:
         work = np.count_nonzero(roles[some]) * self.counts.n
-        if n_threads() < 2 or len(some) < 2 or work < 2**21: self._fill_here(*jobs, some)
-        else: spread(lambda part: self._fill_beside(*jobs, np.ascontiguousarray(part)), some, work)
-        self.counts.passes += int(rows.used[2] - before)
+        alone, idle = n_threads() < 2 or len(some) < 2 or work < 2**21, self._no_climb()
+        def act(part): self._run(rows, jobs, np.ascontiguousarray(part), *idle, keep=alone)
+        if alone: act(some)
+        else: spread(act, some, work)
     else:
         def act(part):
             for k in part.tolist(): self._fill_slowly(rows.scores[at[k]], children[k], roles[k])
@@ -466,20 +467,42 @@ def set_counts(self: Families) -> Any:  # `Tables` of `kernels`
 
 # %% ../nbs/07_scores.ipynb #1cc296d1
 @patch
-def _fill_here(self: Families, *jobs):
-    "`fill` on one thread, with the counts of sets that are kept, if no other thread has them."
-    if not self.turns.begin(): return self._fill_beside(*jobs)
+def _run(self: Families, rows, jobs, some, *climb, keep):
+    "Let a kernel fill some rows and climb on; `keep` counts of sets, if no other thread does."
+    kernels, data, before = compiled(), self.counts.folded(), rows.used[2]
+    mine, left = keep and self.turns.begin(), compiled().WAITING
     try:
-        data, tables = self.counts.folded(), self.set_counts()
-        while compiled().fill_rows(data, *self.sizes(), tables, *jobs): pass
-    finally: self.turns.end()
+        tables = self.set_counts() if mine else self._no_tables()
+        while left == kernels.WAITING:
+            about = data, *self.sizes(), tables, rows, jobs
+            left = kernels.climb_here(*about, some, *climb)
+    finally:
+        if mine: self.turns.end()
+    self.counts.passes += int(rows.used[2] - before)
+    return left
 
 
 @patch
-def _fill_beside(self: Families, *jobs):
-    "`fill` while others do the same."
-    data, tables = self.counts.folded(), self._no_tables()
-    while compiled().fill_rows(data, *self.sizes(), tables, *jobs): pass
+def climb(self: Families,
+    state: Any,  # A `Climb` of `kernels`
+    max_parents: int,  # Most parents that an addition may lead to
+    moves: int,  # Stop after so many
+) -> int:  # As `climb_here` of `kernels`
+    "Climb as long as what has to be counted is little; `compiled` must be true."
+    limit = 2 ** (21 if n_threads() > 1 else 25) // self.counts.n
+    jobs, none = (state.columns, state.at, state.roles), np.zeros(0, np.int64)
+    about = state, self.tolerance, max_parents, moves, limit
+    return self._run(self.rows, jobs, none, *about, keep=True)
+
+# %% ../nbs/07_scores.ipynb #7d1c2b01
+@patch
+def _no_climb(self: Families):
+    "What a kernel is told that has rows to fill and nothing to climb."
+    if self._idle is None:
+        kernels, none, no = compiled(), np.zeros(0, np.int64), np.zeros((0, 0), bool)
+        state = kernels.new_climb(none, self.d, (no, no, no), no.astype(np.uint64))
+        self._idle = state, self.tolerance, 0, 0, 0
+    return self._idle
 
 # %% ../nbs/07_scores.ipynb #f1317f9c
 @patch

@@ -90,18 +90,12 @@ def _improve(families, child, chosen, free, fixed, most, seed):
 class _Climb:
     "State of one hill climb over some columns; arrays are indexed by position among them."
     def __init__(self, families, columns, dag, allowed, required, max_parents, seed):
-        self.families, n, kernels = families, len(columns), compiled()
-        self.max_parents = n if max_parents is None else max_parents
+        self.families, masks = families, (dag, allowed, required)
+        self.max_parents = len(columns) if max_parents is None else max_parents
         self.options = max_parents, seed
         h = name_hashes([families.names[c] for c in columns], seed)
         ties = h[:, None] * np.uint64(0x9E3779B97F4A7C15) ^ h * np.uint64(0xC2B2AE3D27D4EB4F)
-        after, none = np.zeros((n, n), bool), np.full((n, n), np.nan)
-        kernels.reach_all(dag, after)
-        self.state = kernels.Climb(
-            dag, after, allowed, required, none, none.copy(), np.zeros((n, n), bool), ties,
-            np.zeros((n, n), np.uint8), np.zeros((n, families.d), np.uint8), columns, dag.sum(0),
-            none[0].copy(), np.full(n, -1), np.zeros(n, bool), np.zeros(n, np.int64),
-            np.zeros(2, np.int64))
+        self.state = compiled().new_climb(columns, families.d, masks, ties)
 
 # %% ../nbs/08_search.ipynb #3ca91061
 @patch
@@ -123,10 +117,11 @@ def among(self: _Climb, columns):
 @patch
 def go(self: _Climb, moves):
     "Make up to so many moves; have the rows counted that they need."
-    f, kernels = self.families, compiled()
+    f, kernels, most = self.families, compiled(), self.max_parents
     while True:
         if out_of_time(): moves = 0
-        left = kernels.climb_on(self.state, f.rows, f.tolerance, self.max_parents, moves)
+        if f.compiled: left = f.climb(self.state, most, moves)
+        else: left = kernels.climb_on(self.state, f.rows, f.tolerance, most, moves)
         if left == 0: return
         if left == kernels.NO_ROOM: f.make_room()
         else: self.fill(self.state.todo[:left])
@@ -405,7 +400,14 @@ def _grant_counted(self: ParentSets):
     "Grant the wishes of a kernel by another one, for scores by sets."
     none = np.zeros(0, np.int64)
     places = compiled().new_places(0, self.families.d)
-    self._move_here(none, none, np.inf, -1, -1, places, np.zeros(3, np.int64))
+    self._move_here(none, none, np.inf, -1, -1, places, np.zeros(3, np.int64), self._turning(none))
+
+# %% ../nbs/08_search.ipynb #7d1c2c01
+@patch
+def _turning(self: ParentSets, order, arrows=(), network=None, value=0.):
+    "Arrows to turn in an order, for kernels."
+    network = np.zeros((0, 0), bool) if network is None else network
+    return compiled().new_turning(arrows, order, network, value, self.hashes)
 
 # %% ../nbs/08_search.ipynb #46f7fee8
 @patch
@@ -427,19 +429,24 @@ def move(self: ParentSets,
     *,
     target: float = np.inf,  # Stop as soon as the score is this high
     later: tuple[int, int] = (-1, -1),  # Keep the first column before the second
-) -> np.ndarray:  # Node of each column; not all are there if the time was over
+    turning: Any = None,  # Arrows to turn instead: a `Turning` of `kernels`
+) -> Any:  # `Places` of `kernels`, with a `total` unless the time was over
     "Move columns of an order to their best places until no move helps."
     kernels, state = compiled(), np.zeros(3, np.int64)
     queue = np.zeros(0, np.int64) if queue is None else queue
-    places = kernels.new_places(len(order), self.families.d)
+    places, long = kernels.new_places(len(order), self.families.d), len(queue) or turning
     moves = order, queue, target, *later, places, state
-    def act(trees): return 0 if len(queue) and out_of_time() else kernels.improve(trees, *moves)
+    def act(trees):
+        if long and out_of_time(): return 0
+        if turning: return kernels.turn_on(trees, turning, places, state)
+        return kernels.improve(trees, *moves)
     with self.turns:
         self.trees.n_wishes[0], left, here = 0, 1, not self._in_threads()
-        while left and not (len(queue) and out_of_time()):
-            left = self._move_here(*moves) if here else self.run(act)
+        more = (*moves, turning or self._turning(order))
+        while left and not (long and out_of_time()):
+            left = self._move_here(*more) if here else self.run(act)
             if left != kernels.NODES_MADE: self._emptied = False
-    return places.nodes
+    return places
 
 # %% ../nbs/08_search.ipynb #b8e81e4a
 @patch
@@ -475,15 +482,17 @@ class Ordering:
     def __init__(self,
         sets: ParentSets,  # Answers what the best parents are
         order: Iterable[int],  # Columns, roots first; it may leave columns out
+        value: float = np.nan,  # Its score, if it is known
     ):
-        self.sets, self.order = sets, [int(v) for v in order]
+        self.sets, self._value = sets, float(value)
+        self.order = order.tolist() if isinstance(order, np.ndarray) else [int(v) for v in order]
         self.margins = self.turned = None
 
     def _read(self, what):
         "What a function reads from the trees, at the nodes of the columns."
         order = np.array(self.order, np.int64)
         with self.sets.turns:
-            nodes = self.sets.move(order)
+            nodes = self.sets.move(order).nodes
             return what(self.sets.trees, order, nodes)
 
     @cached_property
@@ -499,7 +508,7 @@ class Ordering:
         return dag, float(score)
 
     @property
-    def value(self) -> float: return self._found[1]
+    def value(self) -> float: return self._found[1] if np.isnan(self._value) else self._value
 
     @property
     def network(self) -> np.ndarray:
@@ -560,8 +569,9 @@ def improve(self: Ordering,
     columns, order = self.order if columns is None else columns, np.array(self.order, np.int64)
     queue = np.array(sorted(columns, key=lambda v: self.sets.hashes[v]), np.int64)
     if self.sets.families.counts.eager: self._look_ahead(queue)
-    if len(queue): self.sets.move(order, queue, target=target, later=later or (-1, -1))
-    return Ordering(self.sets, order)
+    if not len(queue): return Ordering(self.sets, order)
+    moved = self.sets.move(order, queue, target=target, later=later or (-1, -1))
+    return Ordering(self.sets, order, moved.total[0])
 
 # %% ../nbs/08_search.ipynb #92fa517e
 @patch
@@ -607,6 +617,20 @@ def turn(self: Ordering,
     better = max(up, down, key=lambda o: o.value)
     return better.improve(np.flatnonzero(near).tolist(), later=(j, i))
 
+# %% ../nbs/08_search.ipynb #7d1c2c02
+@patch
+def turn_each(self: Ordering,
+    arrows: Sequence[tuple[int, int]],  # Tails and heads
+) -> Iterator[Ordering]:
+    "The best order found with each arrow turned, up to the first that scores higher, or in time."
+    if self.sets.families.counts.eager:
+        return (self.turn(i, j) for i, j in arrows if not out_of_time())
+    order, network = np.array(self.order, np.int64), self.network
+    turning = self.sets._turning(order, arrows, network, self.value)
+    self.sets.move(order, turning=turning)
+    done, values = int(turning.at[0]), turning.values[:, 2].tolist()
+    return (Ordering(self.sets, *found) for found in zip(turning.orders[:done], values))
+
 # %% ../nbs/08_search.ipynb #a3161672
 @patch
 def compelled(self: Ordering,
@@ -621,14 +645,17 @@ def compelled(self: Ordering,
 def settle(self: Ordering,
 ) -> Ordering:  # At least as good; it knows its `margins`, and the orders with one arrow `turned`
     "Turn every compelled arrow; where that scores higher, go on from there."
-    now, margins, turned, todo = self, {}, {}, self.compelled()
+    now, margins, turned = self, {}, {}
+    todo = now.compelled()[::-1]
     while todo and not out_of_time():
-        i, j = todo.pop()
-        other = now.turn(i, j)
-        margins[i, j], turned[i, j] = now.value - other.value, other
-        if margins[i, j] < -10 * self.sets.families.tolerance:
-            now, margins, turned = other.improve(), {}, {}
-            todo = now.compelled()
+        better = None
+        for arrow, other in zip(todo, now.turn_each(todo)):
+            margins[arrow], turned[arrow] = now.value - other.value, other
+            if margins[arrow] < -10 * self.sets.families.tolerance: better = other
+            if better is not None: break
+        if better is None: break
+        now, margins, turned = better.improve(), {}, {}
+        todo = now.compelled()[::-1]
     now.margins, now.turned = margins, turned
     return now
 
