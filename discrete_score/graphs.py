@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['edge_list', 'is_dag', 'fail_on_loop', 'check_dag', 'check_pdag', 'is_pdag', 'check_order', 'topological_order',
            'full_dag', 'share', 'd_top', 'is_order', 'skeleton', 'v_structures', 'reachable', 'reduced', 'moral_graph',
-           'markov_blanket', 'induced', 'dag_to_cpdag', 'apart', 'can_be_sinks', 'potential_sinks',
+           'markov_blanket', 'induced', 'marked', 'dag_to_cpdag', 'apart', 'can_be_sinks', 'potential_sinks',
            'consistent_extension', 'to_networkx', 'from_networkx', 'to_pgmpy', 'to_causallearn', 'from_causallearn']
 
 # %% ../nbs/02_graphs.ipynb #cb08e42e
@@ -328,22 +328,29 @@ def induced(
     nodes = np.asarray(list(nodes), int)
     return _as_array(pdag)[np.ix_(nodes, nodes)]
 
+# %% ../nbs/02_graphs.ipynb #7d1c2d00
+def marked(
+    matrix: np.ndarray,  # Bool array
+) -> list[list[int]]:  # For each row, in increasing order
+    "The columns that each row marks: with a DAG, the children of every node."
+    found = [[] for _ in range(len(matrix))]
+    for i, j in np.argwhere(matrix).tolist(): found[i].append(j)
+    return found
+
 # %% ../nbs/02_graphs.ipynb #b42fa0cb
 def dag_to_cpdag(
     dag: Any,  # DAG
 ) -> np.ndarray:  # PDAG: compelled arrows directed, the others undirected
     "The CPDAG of the equivalence class of `dag`."
     dag = _as_array(dag)
-    order = topological_order(dag)
-    place, compelled = np.argsort(order), np.zeros_like(dag)
-    for y in order[dag.any(0)[order]]:
-        parents = dag[:, y]
-        x = np.argmax(np.where(parents, place, -1))
-        collides = parents & ~dag[:, x]
-        collides[x] = False
-        forced = collides.any() or (compelled[:, x] & ~parents).any()
-        compelled[:, y] = parents if forced else compelled[:, x]
-    return dag | (dag & ~compelled).T
+    order, parents = topological_order(dag).tolist(), [set(some) for some in marked(dag.T)]
+    place, compelled, cpdag = np.argsort(order).tolist(), [set()] * len(dag), dag.copy()
+    for y in filter(parents.__getitem__, order):
+        x = max(parents[y], key=place.__getitem__)
+        forced = not parents[y] - {x} <= parents[x] or not compelled[x] <= parents[y]
+        compelled[y] = parents[y] if forced else compelled[x]
+        cpdag[y, list(parents[y] - compelled[y])] = True
+    return cpdag
 
 # %% ../nbs/02_graphs.ipynb #5e5c9352
 def apart(
@@ -393,30 +400,56 @@ def consistent_extension(
     return _extend(pdag, np.argsort(order), _check_names(names, d))
 
 # %% ../nbs/02_graphs.ipynb #3497caa6
+class _Extension:
+    "A PDAG from which potential sinks are taken, those that agree with `place` first."
+    def __init__(self, pdag, place):
+        arrows, near = pdag & ~pdag.T, pdag | pdag.T | np.eye(len(pdag), dtype=bool)
+        def sets(matrix): return [set(some) for some in marked(matrix)]
+        self.lines, self.out, self.into = sets(pdag & pdag.T), sets(arrows), sets(arrows.T)
+        self.adjacent, self.place, self.ready, self.rank = sets(near), place.tolist(), [], {}
+        for v in range(len(pdag)): self.look(v)
+
+    def look(self, v):
+        "Put `v` among those that are ready, if it is a potential sink."
+        lines, place = self.lines[v], self.place
+        near = lines | self.into[v]
+        if self.out[v] or not all(near <= self.adjacent[u] for u in lines): return
+        agrees = all(place[u] < place[v] for u in lines)
+        self.rank[v] = -agrees, -place[v], v
+        heappush(self.ready, self.rank[v])
+
+    def take(self):
+        "Take the best potential sink away: it and its undirected neighbours; None if there is none."
+        while self.ready and self.ready[0] != self.rank[self.ready[0][2]]: heappop(self.ready)
+        if not self.ready: return None
+        sink = heappop(self.ready)[2]
+        lines, self.rank[sink] = self.lines[sink], None
+        for v in lines | self.into[sink]:
+            self.lines[v].discard(sink)
+            self.out[v].discard(sink)
+            self.look(v)
+        self.lines[sink] = set()
+        return sink, list(lines)
+
+# %% ../nbs/02_graphs.ipynb #7d1c2d02
 def _extend(pdag, place, names):
     "Take away potential sinks, those that agree with `place` first."
-    arrows, lines, strangers = pdag & ~pdag.T, pdag & pdag.T, apart(pdag)
-    dag, later = arrows.copy(), place[:, None] < place
-    sinks, left = can_be_sinks(arrows, lines, strangers), len(pdag)
-    while left:
-        ready = np.flatnonzero(sinks)
-        if not ready.size: raise _stuck(lines, names)
-        agrees = ~(lines[ready] & later[ready]).any(1)
-        sink = ready[np.argmax(place[ready] + len(pdag) * agrees)]
-        dag[lines[sink], sink] = True
-        near = np.flatnonzero(lines[sink] | arrows[:, sink])
-        for part in (arrows, lines): part[sink], part[:, sink] = False, False
-        sinks[near] = can_be_sinks(arrows, lines, strangers, near)
-        sinks[sink], left = False, left - 1
+    dag, todo = pdag & ~pdag.T, _Extension(pdag, place)
+    for _ in range(len(pdag)):
+        found = todo.take()
+        if found is None: raise _stuck(todo.lines, names)
+        sink, neighbours = found
+        dag[neighbours, sink] = True
     return dag
 
 # %% ../nbs/02_graphs.ipynb #1a4bc987
 def _stuck(lines, names):
     "The error for a PDAG without an extension."
+    left = np.array([[v in some for v in range(len(lines))] for some in lines])
     return ValueError(
         "the graph has no consistent extension: its undirected edges cannot all be oriented "
         "without a new v-structure or a cycle. "
-        f"Orient or remove one of {_some(edge_list(lines, names), 8)}.")
+        f"Orient or remove one of {_some(edge_list(left, names), 8)}.")
 
 # %% ../nbs/02_graphs.ipynb #43b138c6
 def to_networkx(

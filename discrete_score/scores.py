@@ -17,6 +17,7 @@ from scipy.special import gammaln
 from .base import Problem, Registry, WrongType, patch
 from .counts import Counts, CountTable, Turns, as_mask, compiled, n_threads
 from .counts import name_hashes, remember, spread
+from .graphs import marked
 from .pieces import Ask, PieceTable
 
 # %% ../nbs/07_scores.ipynb #ccf43434
@@ -612,9 +613,7 @@ def parents_in(
     dag: np.ndarray,  # `dag[i, j]`: i -> j
 ) -> list[list[int]]:  # For each column, in increasing order
     "The parents of all columns."
-    found = [[] for _ in range(len(dag))]
-    for child, parent in np.argwhere(np.transpose(dag)).tolist(): found[child].append(parent)
-    return found
+    return marked(np.transpose(dag))
 
 # %% ../nbs/07_scores.ipynb #f6bd5662
 @patch

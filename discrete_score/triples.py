@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from .base import patch
 from .counts import Counts, spread
-from .graphs import check_pdag
+from .graphs import check_pdag, marked
 from .tests import Answers, ask_tests, chi2_exact_all
 
 # %% ../nbs/22_triples.ipynb #3c56f645
@@ -42,13 +42,6 @@ class Pair(NamedTuple):
     p_value: float = np.nan  # Largest p-value of all tests
 
 # %% ../nbs/22_triples.ipynb #481a7e8a
-def _lists(matrix: np.ndarray) -> list[list[int]]:
-    "The columns that each row marks."
-    found = [[] for _ in range(len(matrix))]
-    for i, j in np.argwhere(matrix).tolist(): found[i].append(j)
-    return found
-
-
 def _pool(v: int, pair: tuple[int, int], near: list, strength: np.ndarray | None, most: int):
     "Neighbours of `v` that are tried as separators of a pair."
     found = [u for u in near[v] if u not in pair]
@@ -97,7 +90,7 @@ def find_pairs(
     strength = _strengths(counts, near) if crowded else None
     common = near.astype(np.float32) @ near > 0
     todo = list(map(tuple, np.argwhere(np.triu(common & ~near, 1)).tolist()))
-    beside, parents = _lists(near), _lists(dag.T)
+    beside, parents = marked(near), marked(dag.T)
     def sets(pair):
         pools = [_pool(v, pair, beside, strength, rule.neighbours) for v in pair]
         return _sets(pools, [parents[v] for v in pair], rule.most)
@@ -156,7 +149,7 @@ def judge_triples(
     rule: TripleRule = TripleRule(),  # When a test convinces
 ) -> list[Triple]:
     "What the tests say of every triple."
-    near, at_loose = _lists(skeleton | skeleton.T), {v for edge in loose for v in edge}
+    near, at_loose = marked(skeleton | skeleton.T), {v for edge in loose for v in edge}
     doubted = {v for p in pairs if p.state == "unexplained" for v in (p.one, p.two)}
     def in_doubt(p, j): return j in at_loose or p.one in doubted or p.two in doubted
     todo = [(p, j) for p in pairs for j in sorted({*near[p.one]} & {*near[p.two]})]
@@ -192,7 +185,7 @@ def _heads(triples: Sequence[Triple], d: int) -> tuple[np.ndarray, np.ndarray]:
 class _Rules:
     "Meek's rules through clear non-colliders."
     def __init__(self, near, triples):
-        self.near, self.through = [set(some) for some in _lists(near)], {}
+        self.near, self.through = [set(some) for some in marked(near)], {}
         for t in triples:
             if t.kind != "non-collider": continue
             self.through.setdefault((t.one, t.middle), set()).add(t.two)
@@ -200,7 +193,7 @@ class _Rules:
 
     def read(self, arrows):
         "Take the arrows in that the rules go by."
-        self.out, self.into = ([set(some) for some in _lists(a)] for a in (arrows, arrows.T))
+        self.out, self.into = ([set(some) for some in marked(a)] for a in (arrows, arrows.T))
 
     def first(self, j, k):
         "Does an arrow into `j` go on to `k`?"
@@ -240,7 +233,7 @@ def orient(
     arrows, clashes = _heads(triples, len(near))
     rules, changed = _Rules(near, triples), True
     while changed:
-        changed, after = False, _lists(arrows)
+        changed, after = False, marked(arrows)
         rules.read(arrows)
         for j, k in np.argwhere(near & ~arrows & ~arrows.T & ~clashes).tolist():
             if not rules.fires(j, k): continue
