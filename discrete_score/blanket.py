@@ -16,11 +16,12 @@ import pandas as pd
 from scipy.special import logsumexp
 from .data import Table, as_table
 from .counts import compiled, n_threads, name_hashes, out_of_time, spread
-from .graphs import reachable
+from .graphs import moral_graph, reachable
 from .measures import as_measure
 from .pieces import BLOCK, Ask, Elsewhere, give_back
 from .score import check_columns
 from .scores import Families, FamilyScore, FamilyTable, as_score, families_of
+from .scores import parents_in
 from .search import SearchResult, best_parents, climb, shrink
 from .base import patch
 
@@ -147,36 +148,72 @@ def deeper_parents(
     return best if best == start else shrink(families, child, best, seed=seed)
 
 # %% ../nbs/11_blanket.ipynb #8e0bc959
-def _deepen(families, network, columns, max_parents, seed):
-    "Give each of `columns` deeper parents, where no cycle arises; climb if any changed."
-    dag, reach = network.dag.copy(), reachable(network.dag)
+def _grown(families, look, columns, max_parents, seed, *, deep):
+    "Columns whose parents are worth a look, and these, by kernels; `look` at the network each time."
+    most = families.d if max_parents is None else max_parents
+    growth = compiled().new_growth(columns, *look(), name_hashes(families.names, seed), deep=deep)
+    while families.grow(growth, most):
+        yield columns[growth.at[0]], tuple(np.flatnonzero(growth.inside[int(deep)]).tolist())
+        growth.dag[:], growth.free[:] = look()
+        growth.at[:] = growth.at[0] + 1, 0
+
+# %% ../nbs/11_blanket.ipynb #7d1c2f01
+def _deeper(families, look, columns, max_parents, seed):
+    "Columns with deeper parents, and these; the network may change meanwhile."
+    def parents(j): return tuple(np.flatnonzero(look()[0][:, j]).tolist())
     def deeper(j):
-        old = tuple(np.flatnonzero(dag[:, j]).tolist())
-        free = [c for c in network.columns if not reach[j, c]]
-        return old, deeper_parents(families, j, free, old, max_parents=max_parents, seed=seed)
+        free = np.flatnonzero(look()[1][:, j])
+        return deeper_parents(families, j, free, parents(j), max_parents=max_parents, seed=seed)
+    if families.compiled:
+        for j, new in _grown(families, look, columns, max_parents, seed, deep=True):
+            yield j, shrink(families, j, new, seed=seed)
+        return
     if families.counts.eager: families.counts.together(deeper, columns)
     for j in columns:
-        old, new = deeper(j)
-        if new == old: continue
+        if (new := deeper(j)) != parents(j): yield j, new
+
+# %% ../nbs/11_blanket.ipynb #7d1c2f02
+def _deepen(families, network, columns, max_parents, seed):
+    "Give each of `columns` deeper parents, where no cycle arises; climb if any changed."
+    dag, inside = network.dag.copy(), np.isin(np.arange(families.d), network.columns)
+    now = [dag, inside[:, None] & ~reachable(dag).T]
+    for j, new in _deeper(families, lambda: now, columns, max_parents, seed):
         dag[:, j] = False
         dag[list(new), j] = True
-        reach = reachable(dag)
+        now[1] = inside[:, None] & ~reachable(dag).T
     if (dag == network.dag).all(): return network
     return climb(families, dag, columns=network.columns, max_parents=max_parents, seed=seed)
 
 # %% ../nbs/11_blanket.ipynb #831d0589
-def _as_leaf(families, network, j, max_parents, seed):
-    "The network climbed to after `j` became a leaf, if that is better; else the same network."
-    dag, near = network.dag.copy(), blankets(network.dag, [j])[0].others
-    dag[j], dag[:, j] = False, False
-    parents = best_parents(families, j, near, max_parents=max_parents, exact=0, seed=seed)
-    dag[list(parents), j] = True
-    before = np.flatnonzero(network.dag[:, j]).tolist()
-    gain = families.score(j, parents) - families.score(j, before)
-    loss = gain - (families.total(dag, network.columns) - network.score)
-    if gain <= .7 * loss: return network
-    found = climb(families, dag, columns=network.columns, max_parents=max_parents, seed=seed)
-    return found if found.score > network.score + families.tolerance else network
+def _new_leaves(families, look, columns, max_parents, seed):
+    "Columns that gain, as leaves, enough of what their children lose, and their parents then."
+    if families.compiled:
+        yield from _grown(families, look, columns, max_parents, seed, deep=False)
+        return
+    for j in columns:
+        dag, near = look()
+        if out_of_time(): return
+        if not dag[j].any(): continue
+        free, before = np.flatnonzero(near[:, j]), parents_in(dag)
+        new = best_parents(families, j, free, max_parents=max_parents, exact=0, seed=seed)
+        def lost(c): return families.score(c, [p for p in before[c] if p != j])
+        gain = families.score(j, new) - families.score(j, before[j])
+        loss = sum(families.score(c, before[c]) - lost(c) for c in np.flatnonzero(dag[j]).tolist())
+        if gain > .7 * loss: yield j, new
+
+# %% ../nbs/11_blanket.ipynb #7d1c2f03
+def _lighten(families, network, columns, max_parents, seed):
+    "Make columns leaves, one after the other, where a climb from there gets higher."
+    options = dict(columns=network.columns, max_parents=max_parents, seed=seed)
+    now = [network.dag, moral_graph(network.dag)]
+    for j, new in _new_leaves(families, lambda: now, columns, max_parents, seed):
+        dag = network.dag.copy()
+        dag[j], dag[:, j] = False, False
+        dag[list(new), j] = True
+        found = climb(families, dag, **options)
+        if not found.score > network.score + families.tolerance: continue
+        network, now[:] = found, (found.dag, moral_graph(found.dag))
+    return network
 
 # %% ../nbs/11_blanket.ipynb #16e912ae
 def improve_network(
@@ -189,9 +226,7 @@ def improve_network(
     "Leave a local optimum by deeper parents, and by making columns leaves."
     columns = _by_name(families, network.columns, seed)
     first = network = _deepen(families, network, columns, max_parents, seed)
-    for j in columns:
-        if out_of_time(): break
-        if network.dag[j].any(): network = _as_leaf(families, network, j, max_parents, seed)
+    network = _lighten(families, network, columns, max_parents, seed)
     changed = (network.dag != first.dag).any(0)
     return _deepen(families, network, [j for j in columns if changed[j]], max_parents, seed)
 

@@ -20,6 +20,7 @@ __all__ = ['LEVELS', 'PLAN', 'RISING', 'LEFT_OUT', 'LIKELIHOOD', 'WAYS', 'SET', 
            'grant_all', 'Places', 'holds', 'look_around', 'value_places', 'new_places', 'bar', 'move', 'end_moves',
            'improve', 'Turning', 'new_turning', 'bring', 'begin_turn', 'turn_on', 'improve_here', 'reach_all', 'Climb',
            'new_climb', 'find_legal', 'gain_of', 'best_move', 'take_move', 'read_row', 'want_rows', 'climb_on',
+           'Growth', 'new_growth', 'ask_row', 'first_of', 'keep_best', 'deepen', 'best_near', 'as_leaf', 'grow_on',
            'climb_here', 'distinct_rows', 'join_columns', 'number_codes', 'count_codes', 'first_rows', 'shares_of',
            'Lookup', 'family_at', 'find_key', 'own_weights', 'times_child', 'normalise', 'note_cells', 'times_noted',
            'multiply', 'columns_around', 'evaluate', 'add_stratum', 'strata_by_bits', 'strata_by_rows', 'add_by_bits',
@@ -2015,18 +2016,190 @@ def climb_on(state, rows, tolerance, most, moves):
         take_move(state, kind, i, j)
         known = False
 
+# %% ../nbs/98_kernels.ipynb #7d1c2e01
+class Growth(NamedTuple):
+    "Columns whose parents are sought one after the other, in a network that stays as it is."
+    columns: np.ndarray  # Whose parents
+    dag: np.ndarray  # The network, `[d, d]`
+    free: np.ndarray  # `[i, j]`: may i become a parent of j?
+    hashes: np.ndarray  # Settle ties
+    deep: bool  # Go on while the score falls? Else the columns become leaves
+    inside: np.ndarray  # Parents as they are, the best ones, and candidates, `[3, d]`
+    sums: np.ndarray  # Best score so far, and what the children lose
+    at: np.ndarray  # Which column, and which step
+    parents: np.ndarray  # Room for the parents of a family
+    child: np.ndarray  # Column of the family that is asked for, `[1]`
+    row: np.ndarray  # Number of its row, `[1]`
+    roles: np.ndarray  # What is in it, and what is wanted, `[1, d]`
+    todo: np.ndarray  # A zero, `[1]`
+
+# %% ../nbs/98_kernels.ipynb #7d1c2e02
+def new_growth(
+    columns: Sequence[int],  # Whose parents are sought
+    dag: np.ndarray,  # The network
+    free: np.ndarray,  # Who may become a parent of whom
+    hashes: np.ndarray,  # Settle ties
+    *,
+    deep: bool = False,  # Go on while the score falls? Else the columns become leaves
+) -> Growth:
+    "A search for parents that has not begun."
+    d, whole = len(dag), np.int64
+    return Growth(np.array(columns, whole), dag.copy(), free.copy(), hashes, bool(deep),
+                  np.zeros((3, d), bool), np.zeros(2), np.zeros(2, whole), np.zeros(d, whole),
+                  np.zeros(1, whole), np.zeros(1, whole), np.zeros((1, d), np.uint8),
+                  np.zeros(1, whole))
+
+# %% ../nbs/98_kernels.ipynb #7d1c2e03
+@leaf
+def ask_row(growth, rows, child, inside, more, fewer):
+    "Look up a family with `more` or `fewer` columns: how many scores are wanted, or NO_ROOM."
+    n, wanted, roles, candidates = 0, 0, growth.roles[0], growth.inside[2]
+    for c in range(inside.size):
+        growth.parents[n] = c
+        n += inside[c]
+    at = add_family(rows, child, growth.parents[:n])
+    growth.child[0], growth.row[0] = child, at
+    if at < 0: return NO_ROOM
+    row = rows.scores[at]
+    for c in range(inside.size):
+        needed = fewer if inside[c] else (more and candidates[c])
+        needed |= c == child
+        roles[c] = (IN if inside[c] else 0) | (WANTED if needed else 0)
+        wanted += needed and math.isnan(row[c])
+    return wanted
+
+# %% ../nbs/98_kernels.ipynb #7d1c2e04
+@leaf
+def first_of(growth, row, among, inside, tolerance):
+    "The best of the columns `among` that are in the family or not, by hashes among equals, or -1."
+    top, best, now = -np.inf, -1, growth.inside[0]
+    for c in range(row.size):
+        if among[c] and now[c] == inside: top = max(top, row[c])
+    for c in range(row.size):
+        if not among[c] or now[c] != inside or not row[c] >= top - tolerance: continue
+        if best < 0 or growth.hashes[c] < growth.hashes[best]: best = c
+    return best
+
+# %% ../nbs/98_kernels.ipynb #7d1c2e05
+@leaf
+def keep_best(growth, row, child, most, tolerance):
+    "Of the candidates that are no parents yet, keep so many with the best scores."
+    now, candidates = growth.inside[0], growth.inside[2]
+    for c in range(row.size):
+        if not candidates[c] or now[c]: continue
+        ahead, rank = 0, np.rint(row[c] / tolerance)
+        for o in range(row.size):
+            if not growth.free[o, child] or now[o] or o == child: continue
+            other = np.rint(row[o] / tolerance)
+            ahead += other > rank or (other == rank and growth.hashes[o] < growth.hashes[c])
+        candidates[c] = ahead < most
+
+# %% ../nbs/98_kernels.ipynb #7d1c2e06
+@leaf
+def deepen(growth, rows, data, tolerance, most):
+    "Deeper parents of a column: wanted scores or NO_ROOM, or 0. Then `inside[1]` has the best."
+    child, at = growth.columns[growth.at[0]], growth.at
+    now, best, candidates = growth.inside[0], growth.inside[1], growth.inside[2]
+    if at[1] == 0:
+        for c in range(now.size):
+            now[c] = best[c] = growth.dag[c, child]
+            candidates[c] = growth.free[c, child] and c != child
+    while True:
+        size, n, left = 1., 0, 0
+        for c in range(now.size):
+            if now[c]: size *= data.n_states[c]
+            n += now[c]
+            left += candidates[c] and not now[c]
+        if n >= most or size >= data.total or left == 0: return 0
+        wanted = ask_row(growth, rows, child, now, True, False)
+        if wanted: return wanted
+        row = rows.scores[growth.row[0]]
+        if at[1] == 0: growth.sums[0] = row[child]
+        k = first_of(growth, row, candidates, False, tolerance)
+        if at[1] == 0: keep_best(growth, row, child, 8, tolerance)
+        if row[k] < growth.sums[0] - .05 * data.total: return 0
+        now[k], at[1] = True, at[1] + 1
+        if row[k] > growth.sums[0] + tolerance:
+            growth.sums[0] = row[k]
+            for c in range(now.size): best[c] = now[c]
+
+# %% ../nbs/98_kernels.ipynb #7d1c2e07
+@leaf
+def best_near(growth, rows, tolerance, most):
+    "The best parents of a column among those that are free: wanted scores or NO_ROOM, or 0."
+    child, at = growth.columns[growth.at[0]], growth.at
+    now, candidates = growth.inside[0], growth.inside[2]
+    if at[1] == 0:
+        for c in range(now.size):
+            now[c], candidates[c] = False, growth.free[c, child] and c != child
+        at[1] = 1
+    while at[1] == 1:
+        n = 0
+        for c in range(now.size): n += now[c]
+        wanted = ask_row(growth, rows, child, now, n < most, True)
+        if wanted: return wanted
+        row = rows.scores[growth.row[0]]
+        k = first_of(growth, row, now, True, tolerance)
+        if k < 0 or not row[k] > row[child] + tolerance:
+            k = first_of(growth, row, candidates, False, tolerance) if n < most else -1
+            if k < 0 or not row[k] - row[child] > tolerance:
+                growth.sums[0], k, at[1] = row[child], -1, 2
+        if k >= 0: now[k] = not now[k]
+    return 0
+
+# %% ../nbs/98_kernels.ipynb #7d1c2e08
+@leaf
+def as_leaf(growth, rows, tolerance, most):
+    "Does it pay to make a column a leaf? Wanted scores or NO_ROOM, or 0, and whether it pays."
+    child, best, children = growth.columns[growth.at[0]], growth.inside[1], 0
+    for x in range(best.size): children += growth.dag[child, x]
+    if children == 0: return 0, False
+    wanted = best_near(growth, rows, tolerance, most)
+    if wanted: return wanted, False
+    gain, loss = growth.sums[0], 0.
+    for x in range(best.size):
+        if x != child and not growth.dag[child, x]: continue
+        for c in range(best.size): best[c] = growth.dag[c, x]
+        wanted = ask_row(growth, rows, x, best, False, True)
+        if wanted: return wanted, False
+        row = rows.scores[growth.row[0]]
+        if x == child: gain -= row[x]
+        else: loss += row[x] - row[child]
+    return 0, gain > .7 * loss
+
+# %% ../nbs/98_kernels.ipynb #7d1c2e09
+@leaf
+def grow_on(growth, rows, data, tolerance, most):
+    "Go to the next column that is worth a look, or to the end: 0; wanted scores; or NO_ROOM."
+    at = growth.at
+    while at[0] < growth.columns.size:
+        if growth.deep:
+            wanted, pays = deepen(growth, rows, data, tolerance, most), False
+            child = growth.columns[at[0]]
+            for c in range(len(growth.dag)): pays |= growth.inside[1, c] != growth.dag[c, child]
+        else: wanted, pays = as_leaf(growth, rows, tolerance, most)
+        if wanted or pays: return wanted
+        at[0], at[1] = at[0] + 1, 0
+    return 0
+
 # %% ../nbs/98_kernels.ipynb #7d1c2a10
 @kernel
-def climb_here(data, terms, sizes, tables, rows, jobs, some, state, tolerance, most, moves, limit):
-    "Fill `some` rows of `jobs`, then climb. As `climb_on`, or WAITING: sizes are wanted."
+def climb_here(data, terms, sizes, tables, rows, jobs, some, state, growth, options, moves, limit):
+    "Fill `some` rows of `jobs`, then climb or grow. As these, or WAITING: sizes are wanted."
+    (tolerance, most), d, work = options, rows.scores.shape[1], np.int64(0)
     if some.size and fill_rows(data, terms, sizes, tables, rows, *jobs, some): return WAITING
-    if len(state.dag) == 0: return 0
-    end, d = rows.used[2] + 16 * limit, state.roles.shape[1]
+    if len(state.dag) == 0 and growth.columns.size == 0: return np.int64(0)
+    end = rows.used[2] + 16 * limit
     while True:
-        left = climb_on(state, rows, tolerance, most, moves)
-        if left < 1 or left * d > limit or rows.used[2] > end: return left
-        more = state.columns, state.at, state.roles
-        if fill_rows(data, terms, sizes, tables, rows, *more, state.todo[:left]): return WAITING
+        if growth.columns.size:
+            left, todo = grow_on(growth, rows, data, tolerance, most), growth.todo
+            work, jobs = left, (growth.child, growth.row, growth.roles)
+        else:
+            left = climb_on(state, rows, tolerance, most, moves)
+            todo, work = state.todo[:max(left, 0)], left * d
+            jobs = state.columns, state.at, state.roles
+        if left < 1 or work > limit or rows.used[2] > end: return left
+        if fill_rows(data, terms, sizes, tables, rows, *jobs, todo): return WAITING
 
 # %% ../nbs/98_kernels.ipynb #3cfb1e40
 @kernel

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import gammaln
 from .base import Problem, Registry, WrongType, patch
 from .counts import Counts, CountTable, Turns, as_mask, compiled, n_threads
-from .counts import name_hashes, remember, spread
+from .counts import name_hashes, out_of_time, remember, spread
 from .graphs import marked
 from .pieces import Ask, PieceTable
 
@@ -174,7 +174,7 @@ class Families:
         self.names = _check_names(names, self.d)
         self.tolerance, self.cache_mb = 1e-10 * (1 + total), cache_mb
         self._luts, self._scores, self._uses, self._slots, self._by_set = {}, {}, {}, {}, {}
-        self._rows = self._terms = self._sizes = self._tables = self._nothing = self._idle = None
+        self._rows = self._terms = self._sizes = self._tables = self._nothing = self._nobody = None
         self.turns = Turns()
         self.kind = _term_kind(self.rule) if codes.whole else None
         self._unit = 2.**-min(40, 55 - int(np.ceil(np.log2(total * np.log(total + 3)))))
@@ -431,8 +431,8 @@ def fill(self: Families,
     jobs = children, at, roles
     if self.compiled:
         work = np.count_nonzero(roles[some]) * self.counts.n
-        alone, idle = n_threads() < 2 or len(some) < 2 or work < 2**21, self._no_climb()
-        def act(part): self._run(rows, jobs, np.ascontiguousarray(part), *idle, keep=alone)
+        alone, idle = n_threads() < 2 or len(some) < 2 or work < 2**21, self._idle()
+        def act(part): self._run(rows, jobs, np.ascontiguousarray(part), *idle, 0, 0, 0, keep=alone)
         if alone: act(some)
         else: spread(act, some, work)
     else:
@@ -468,15 +468,15 @@ def set_counts(self: Families) -> Any:  # `Tables` of `kernels`
 
 # %% ../nbs/07_scores.ipynb #1cc296d1
 @patch
-def _run(self: Families, rows, jobs, some, *climb, keep):
-    "Let a kernel fill some rows and climb on; `keep` counts of sets, if no other thread does."
+def _run(self: Families, rows, jobs, some, state, growth, most, moves, limit, *, keep):
+    "Let a kernel fill some rows, climb or grow; `keep` counts of sets, if no other thread does."
     kernels, data, before = compiled(), self.counts.folded(), rows.used[2]
-    mine, left = keep and self.turns.begin(), compiled().WAITING
+    mine, left, options = keep and self.turns.begin(), compiled().WAITING, (self.tolerance, most)
     try:
         tables = self.set_counts() if mine else self._no_tables()
         while left == kernels.WAITING:
-            about = data, *self.sizes(), tables, rows, jobs
-            left = kernels.climb_here(*about, some, *climb)
+            about = data, *self.sizes(), tables, rows, jobs, some
+            left = kernels.climb_here(*about, state, growth, options, moves, limit)
     finally:
         if mine: self.turns.end()
     self.counts.passes += int(rows.used[2] - before)
@@ -484,26 +484,61 @@ def _run(self: Families, rows, jobs, some, *climb, keep):
 
 
 @patch
+def _limit(self: Families):
+    "How many scores a kernel may count at once before somebody asks for help."
+    return 2 ** (21 if n_threads() > 1 else 25) // self.counts.n
+
+# %% ../nbs/07_scores.ipynb #7d1c2b01
+@patch
+def _idle(self: Families):
+    "A climb and a growth of nothing, for kernels that have something else to do."
+    if self._nobody is None:
+        kernels, none, no = compiled(), np.zeros(0, np.int64), np.zeros((0, 0), bool)
+        ties = no.astype(np.uint64)
+        self._nobody = (kernels.new_climb(none, self.d, (no, no, no), ties),
+                        kernels.new_growth(none, no, no, ties[:, :0].ravel()))
+    return self._nobody
+
+# %% ../nbs/07_scores.ipynb #7d1c2b03
+@patch
 def climb(self: Families,
     state: Any,  # A `Climb` of `kernels`
     max_parents: int,  # Most parents that an addition may lead to
     moves: int,  # Stop after so many
-) -> int:  # As `climb_here` of `kernels`
+) -> int:  # As `climb_on` of `kernels`
     "Climb as long as what has to be counted is little; `compiled` must be true."
-    limit = 2 ** (21 if n_threads() > 1 else 25) // self.counts.n
     jobs, none = (state.columns, state.at, state.roles), np.zeros(0, np.int64)
-    about = state, self.tolerance, max_parents, moves, limit
-    return self._run(self.rows, jobs, none, *about, keep=True)
+    more = state, self._idle()[1], max_parents, moves, self._limit()
+    return self._run(self.rows, jobs, none, *more, keep=True)
 
-# %% ../nbs/07_scores.ipynb #7d1c2b01
+# %% ../nbs/07_scores.ipynb #7d1c2b04
 @patch
-def _no_climb(self: Families):
-    "What a kernel is told that has rows to fill and nothing to climb."
-    if self._idle is None:
-        kernels, none, no = compiled(), np.zeros(0, np.int64), np.zeros((0, 0), bool)
-        state = kernels.new_climb(none, self.d, (no, no, no), no.astype(np.uint64))
-        self._idle = state, self.tolerance, 0, 0, 0
-    return self._idle
+def grow(self: Families,
+    growth: Any,  # A `Growth` of `kernels`
+    max_parents: int,  # Most parents that a column gets
+) -> bool:  # Is there one? False at the end, or if the time is over
+    "Go on to the next column whose parents are worth a look; `compiled` must be true."
+    jobs, none, kernels = (growth.child, growth.row, growth.roles), np.zeros(0, np.int64), compiled()
+    while not out_of_time():
+        more = self._idle()[0], growth, max_parents, 0, self._limit()
+        left = self._run(self.rows, jobs, none, *more, keep=True)
+        if left == 0: return bool(growth.at[0] < len(growth.columns))
+        if left == kernels.NO_ROOM: self.make_room()
+        else: self._fill_wanted(int(growth.child[0]), growth.roles[0])
+    return False
+
+
+@patch
+def _fill_wanted(self: Families, child, roles):
+    "Write what is wanted of a family into its row, its extensions on several threads."
+    kernels, one = compiled(), np.zeros(1, np.int64)
+    parents = np.flatnonzero(roles & kernels.IN)
+    wanted = roles == kernels.WANTED
+    wanted[child] = False
+    row = self.extend(child, parents.tolist(), np.flatnonzero(wanted))
+    at = kernels.find_family(self.rows, child, parents, -1)
+    if np.isnan(row[roles > kernels.IN]).any() and at >= 0:
+        self.fill(one + child, one + at, roles[None].copy(), one)
 
 # %% ../nbs/07_scores.ipynb #f1317f9c
 @patch
