@@ -14,17 +14,17 @@ __all__ = ['LEVELS', 'PLAN', 'RISING', 'LEFT_OUT', 'LIKELIHOOD', 'WAYS', 'SET', 
            'count_tables', 'count_extended', 'Trees', 'new_trees', 'enlarged', 'rank_branches', 'candidates_of',
            'add_node', 'ask', 'descend', 'choose', 'set_shrunk', 'choose_all', 'network_of', 'Sizes', 'new_sizes',
            'find_size', 'need_size', 'add_size', 'Tables', 'new_tables', 'find_set', 'add_set', 'core_bits',
-           'count_core', 'fill_modes', 'count_set', 'with_child', 'extend_known', 'use_of', 'row_of', 'score_of',
-           'without', 'counts_without', 'known_counts', 'Rows', 'new_rows', 'place_of', 'keys_of', 'find_family',
-           'add_family', 'copy_rows', 'told', 'fill_smaller', 'fill_rows', 'shrink_set', 'set_of', 'grant_next',
-           'grant_all', 'Places', 'holds', 'look_around', 'value_places', 'new_places', 'bar', 'move', 'end_moves',
-           'improve', 'Turning', 'new_turning', 'bring', 'begin_turn', 'turn_on', 'improve_here', 'reach_all', 'Climb',
-           'new_climb', 'find_legal', 'gain_of', 'best_move', 'take_move', 'read_row', 'want_rows', 'climb_on',
-           'Growth', 'new_growth', 'ask_row', 'first_of', 'keep_best', 'deepen', 'best_near', 'as_leaf', 'grow_on',
-           'climb_here', 'distinct_rows', 'join_columns', 'number_codes', 'count_codes', 'first_rows', 'shares_of',
-           'Lookup', 'family_at', 'find_key', 'own_weights', 'times_child', 'normalise', 'note_cells', 'times_noted',
-           'multiply', 'columns_around', 'evaluate', 'add_stratum', 'strata_by_bits', 'strata_by_rows', 'add_by_bits',
-           'share_cells', 'test_pairs']
+           'count_core', 'fill_modes', 'count_set', 'with_child', 'sum_set', 'extend_known', 'use_of', 'row_of',
+           'score_of', 'without', 'counts_without', 'known_counts', 'Rows', 'new_rows', 'place_of', 'keys_of',
+           'find_family', 'add_family', 'copy_rows', 'told', 'fill_smaller', 'fill_rows', 'shrink_set', 'set_of',
+           'grant_next', 'grant_all', 'Places', 'holds', 'look_around', 'value_places', 'new_places', 'bar', 'move',
+           'end_moves', 'improve', 'Turning', 'new_turning', 'bring', 'begin_turn', 'turn_on', 'improve_here',
+           'reach_all', 'Climb', 'new_climb', 'find_legal', 'gain_of', 'best_move', 'take_move', 'read_row',
+           'want_rows', 'climb_on', 'Growth', 'new_growth', 'ask_row', 'first_of', 'keep_best', 'deepen', 'best_near',
+           'as_leaf', 'grow_on', 'climb_here', 'distinct_rows', 'join_columns', 'number_codes', 'count_codes',
+           'first_rows', 'shares_of', 'Lookup', 'family_at', 'find_key', 'own_weights', 'times_child', 'normalise',
+           'note_cells', 'times_noted', 'multiply', 'columns_around', 'evaluate', 'add_stratum', 'strata_by_bits',
+           'strata_by_rows', 'add_by_bits', 'share_cells', 'test_pairs']
 
 # %% ../nbs/98_kernels.ipynb #c279ec3e
 import math
@@ -1141,6 +1141,8 @@ class Tables(NamedTuple):
     counts: np.ndarray  # For each cell of a set one for every state of every column
     used: np.ndarray  # How many sets, and how many counts
     modes: np.ndarray  # Most frequent state of each column
+    sums: np.ndarray  # What a set with one more column is worth, `[set, d]`, see `sum_set`
+    summed: np.ndarray  # Of which sets these are known
 
 # %% ../nbs/98_kernels.ipynb #8b04cac1
 def new_tables(
@@ -1154,7 +1156,8 @@ def new_tables(
     room = min(int(mb * 2**18), 128 + int(first[-1]) * 2**18)
     tables = Tables(np.full(2**15, -1, np.int32), np.zeros((2**14, 2), np.uint64),
                     np.zeros(2**14, np.int64), np.empty(room, np.int32), np.zeros(2, np.int64),
-                    np.array(modes, np.int64))
+                    np.array(modes, np.int64), np.empty((2**14 if mb else 0, d), np.int64),
+                    np.zeros(2**14, bool))
     if data.bits.size and d < 4095 and mb: add_set(tables, np.zeros(0, np.int64), int(first[-1]))
     tables.counts[:tables.used[1]] = often[:tables.used[1]]
     return tables
@@ -1274,22 +1277,55 @@ def with_child(data, child, parents):
         after *= data.n_states[parents[x]]
     return columns, after
 
+# %% ../nbs/98_kernels.ipynb #7d1c3001
+@kernel
+def sum_set(data, terms, use, k, counts, out):
+    "Sum the terms of `counts[cell, state]` for each column as one more of the set, `out[d]`."
+    width, length, first = counts.shape[1], terms.values.shape[1], data.first
+    values, sums, low = terms.values.ravel(), np.zeros(width, np.int64), np.empty(width, np.int64)
+    alphas = np.empty(width)
+    for c in range(out.size):
+        for t in range(first[c], first[c + 1]):
+            low[t] = use.slots[data.n_states[c], k, 0] * length
+            alphas[t] = use.alphas[data.n_states[c], k, 0]
+    for e in range(len(counts)):
+        size = np.int64(0)
+        for t in range(first[1]): size += counts[e, t]
+        if size > 0: add_terms(terms, values, counts[e], size, low, alphas, sums)
+    for c in range(out.size):
+        out[c] = 0
+        for t in range(first[c], first[c + 1]): out[c] += sums[t]
+
 # %% ../nbs/98_kernels.ipynb #6027b549
 @kernel
 def extend_known(data, terms, use, tables, child, parents, candidates, out):
     "`extend` by what tables tell and keep; False: they cannot."
-    r, width = data.n_states[child], data.first[-1]
+    r, width, both = data.n_states[child], data.first[-1], np.empty((2, 1), np.int64)
     size = r * size_of(data, parents)
     if tables.used[0] == 0 or parents.size > 5 or size > .125 * data.total: return False
     if size * width > tables.counts.size / 16: return False
     columns, after = with_child(data, child, parents)
-    n, known = np.int64(size), find_set(tables, columns, np.int64(-1))
-    if known < 0: counts = count_set(data, tables, columns, n)
+    n, last = np.int64(size), np.int64(-1)
+    whole, above = find_set(tables, columns, last), find_set(tables, parents, last)
+    if whole < 0:
+        counts = count_set(data, tables, columns, n)
+        whole = find_set(tables, columns, last)
     else:
-        low = tables.start[known]
+        low = tables.start[whole]
         counts = tables.counts[low:low + n * width].reshape((n, width))
     if len(counts) == 0: return False
-    score_columns(data, terms, use, counts, r, after, parents.size + 1, candidates, out)
+    if whole < 0 or above < 0:
+        score_columns(data, terms, use, counts, r, after, parents.size + 1, candidates, out)
+        return True
+    for k in range(2):
+        at, cells = above if k else whole, n // r if k else n
+        if tables.summed[at]: continue
+        counts = tables.counts[tables.start[at]:tables.start[at] + cells * width]
+        sum_set(data, terms, use, k, counts.reshape((cells, width)), tables.sums[at])
+        tables.summed[at] = True
+    for c in candidates:
+        both[0, 0], both[1, 0] = tables.sums[whole, c], tables.sums[above, c]
+        out[c] = worth(terms, use, data.n_states[c], both, parents.size + 1)
     return True
 
 # %% ../nbs/98_kernels.ipynb #5e1c7b0a
@@ -1496,7 +1532,7 @@ def fill_smaller(data, terms, sizes, tables, roles, child, parents, row):
     return wanted if complete else -1
 
 # %% ../nbs/98_kernels.ipynb #c0dd5e59
-@kernel
+@part
 def fill_rows(data, terms, sizes, tables, rows, children, at, roles, some):
     "Count what is wanted in the rows of some families: how many of them wait for sizes."
     waiting, d = 0, roles.shape[1]
@@ -2187,19 +2223,21 @@ def grow_on(growth, rows, data, tolerance, most):
 def climb_here(data, terms, sizes, tables, rows, jobs, some, state, growth, options, moves, limit):
     "Fill `some` rows of `jobs`, then climb or grow. As these, or WAITING: sizes are wanted."
     (tolerance, most), d, work = options, rows.scores.shape[1], np.int64(0)
-    if some.size and fill_rows(data, terms, sizes, tables, rows, *jobs, some): return WAITING
-    if len(state.dag) == 0 and growth.columns.size == 0: return np.int64(0)
-    end = rows.used[2] + 16 * limit
+    (children, at, roles), end = jobs, rows.used[2] + 16 * limit
     while True:
+        wanted = 0
+        if some.size:
+            wanted = fill_rows(data, terms, sizes, tables, rows, children, at, roles, some)
+        if wanted: return WAITING
         if growth.columns.size:
-            left, todo = grow_on(growth, rows, data, tolerance, most), growth.todo
-            work, jobs = left, (growth.child, growth.row, growth.roles)
-        else:
+            work = left = grow_on(growth, rows, data, tolerance, most)
+            children, at, roles, some = growth.child, growth.row, growth.roles, growth.todo
+        elif len(state.dag):
             left = climb_on(state, rows, tolerance, most, moves)
-            todo, work = state.todo[:max(left, 0)], left * d
-            jobs = state.columns, state.at, state.roles
+            work, some = left * d, state.todo[:max(left, 0)]
+            children, at, roles = state.columns, state.at, state.roles
+        else: return np.int64(0)
         if left < 1 or work > limit or rows.used[2] > end: return left
-        if fill_rows(data, terms, sizes, tables, rows, *jobs, todo): return WAITING
 
 # %% ../nbs/98_kernels.ipynb #3cfb1e40
 @kernel
