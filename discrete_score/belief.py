@@ -132,6 +132,26 @@ def witnesses(
              evidence(i, j)) for i, j in edges]
     return pd.DataFrame(rows, columns=["from", "to", "tests", "tail", "evidence"])
 
+# %% ../nbs/25_belief.ipynb #7d1c3101
+def _shares(counts, network, order):
+    "For each column, parents first: its family, and where its states end in each configuration."
+    for j in order:
+        found = counts.lookup(j, np.flatnonzero(network[:, j]).tolist())
+        own = found.counts.sum(0) / counts.total
+        yield j, found, np.cumsum(found.counts + .5 * own, 1).T
+
+
+def _draw(shares, d, n, rng):
+    "Draw the states of `d` columns in `n` rows."
+    columns = np.zeros((d, n), np.int64)
+    for j, found, edges in shares:
+        key = np.zeros(n, np.int64)
+        for p, stride in zip(found.parents, found.strides): key += columns[p] * stride
+        at = found.find(key)
+        height = rng.random(n) * edges[-1, at]
+        for edge in edges[:-1]: columns[j] += height > edge[at]
+    return columns.T
+
 # %% ../nbs/25_belief.ipynb #94b4b6b2
 def redraw(
     counts: Counts,  # Rows to learn the probabilities from
@@ -142,15 +162,8 @@ def redraw(
     seed: int | np.random.Generator,  # Draws
 ) -> np.ndarray:  # States, `[n, d]`
     "Rows of a network whose probabilities are the shares in a table."
-    rng, columns = np.random.default_rng(seed), np.zeros((counts.d, n), np.int64)
-    for j in topological_order(network) if order is None else order:
-        found = counts.lookup(j, np.flatnonzero(network[:, j]).tolist())
-        key, own = np.zeros(n, np.int64), found.counts.sum(0) / counts.total
-        for p, stride in zip(found.parents, found.strides): key += columns[p] * stride
-        at, edges = found.find(key), np.cumsum(found.counts + .5 * own, 1).T
-        height = rng.random(n) * edges[-1, at]
-        for edge in edges[:-1]: columns[j] += height > edge[at]
-    return columns.T
+    order = topological_order(network) if order is None else order
+    return _draw(_shares(counts, network, order), counts.d, n, np.random.default_rng(seed))
 
 # %% ../nbs/25_belief.ipynb #22978243
 @dataclass(frozen=True, eq=False)
@@ -192,7 +205,8 @@ def rehearse(
     order = by_name[topological_order(network[np.ix_(by_name, by_name)])].tolist()
     options = dict(rule=self.rule, patience=1, climbs=1, rehearsals=0, seed=self.seed)
     n = self.rehearsals if n is None else n
-    drawn = [redraw(counts, network, size, order=order, seed=rng) for _ in range(n)]
+    shares = list(_shares(counts, network, order))
+    drawn = [_draw(shares, counts.d, size, rng) for _ in range(n)]
     nothing = np.zeros_like(network)
     def tried(codes):
         new = Table(table.schema, codes)

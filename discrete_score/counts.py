@@ -241,9 +241,9 @@ def folded(self: Counts) -> Any:  # A `Data` of `kernels`
 def _fold(self: Counts):
     "The different rows with their numbers; None if they are too many."
     if self.n < _FOLD_FROM or self.size(range(self.d)) >= 2**62: return None
-    key = sum(c * stride for c, stride in zip(self.columns, _strides(self.n_states)))
-    if FOLD * len(np.unique(key[::8])) > self.n: return None
-    _, row, number = np.unique(key, return_index=True, return_inverse=True)
+    def keys(columns): return sum(c * step for c, step in zip(columns, _strides(self.n_states)))
+    if FOLD * len(np.unique(keys(self.columns[:, ::8]))) > self.n: return None
+    _, row, number = np.unique(keys(self.columns), return_index=True, return_inverse=True)
     if FOLD * len(row) > self.n: return None
     weights = np.bincount(number, self.weights)
     return compiled().as_data(self.columns[:, row].T, self.n_states, weights)

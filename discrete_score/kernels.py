@@ -148,8 +148,10 @@ def as_data(
     columns = np.ascontiguousarray(np.asarray(codes).T, dtype=small)
     first = np.concatenate([[0], np.cumsum(n_states)]).astype(np.int64)
     bits = np.zeros((0, 0), np.uint64) if len(whole) else pack(columns, first)
-    often = [np.bincount(c, whole if len(whole) else None, m) for c, m in zip(columns, n_states)]
-    often = np.concatenate(often).astype(np.int64)
+    if len(whole):
+        often = [np.bincount(c, whole, m) for c, m in zip(columns, n_states)]
+        often = np.concatenate(often).astype(np.int64)
+    else: often = sizes_of(bits)
     total = float(whole.sum() if len(whole) else columns.shape[1])
     data = Data(columns, bits, often, first, n_states, whole, total, np.asarray(plan, float))
     fits = bits.size and columns.shape[1] < 2**LEVELS
@@ -1556,11 +1558,10 @@ def fill_rows(data, terms, sizes, tables, rows, children, at, roles, some):
 
 # %% ../nbs/98_kernels.ipynb #5e1c7b10
 @part
-def shrink_set(data, terms, sizes, tables, trees, child, parents):
+def shrink_set(data, terms, sizes, tables, trees, child, parents, now):
     "Drop parents while that helps: those left, their score, and whether all sizes are known."
-    counts = known_counts(data, tables, child, parents)
-    if counts.size == 0: counts = count_family(data, child, parents)
-    now, good = score_of(data, terms, sizes, child, parents, counts)
+    counts, good = known_counts(data, tables, child, parents), True
+    if counts.size == 0 and parents.size: counts = count_family(data, child, parents)
     while good and parents.size:
         scores = np.empty(parents.size)
         for k in range(parents.size):
@@ -1596,7 +1597,8 @@ def grant_next(data, terms, sizes, tables, trees, child, node, missing, row):
     "Do what a walk lacks: 1, or 0 if there is no room, or -1 if a size is wanted."
     parents = set_of(trees, node, missing)
     if missing == TO_SHRINK:
-        parents, score, good = shrink_set(data, terms, sizes, tables, trees, child, parents)
+        now = trees.scores[node, 0]
+        parents, score, good = shrink_set(data, terms, sizes, tables, trees, child, parents, now)
         if not good: return -1
         return 1 if set_shrunk(trees, node, parents, score) else 0
     score, good = (trees.gain[missing], True) if missing >= 0 else (0., False)

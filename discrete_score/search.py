@@ -12,6 +12,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from math import isnan
 from typing import Any, NamedTuple
 import numpy as np
 from .base import patch
@@ -98,11 +99,18 @@ class _Climb:
         self.state = compiled().new_climb(columns, families.d, masks, ties)
 
 # %% ../nbs/08_search.ipynb #3ca91061
+def _within(columns, d):
+    "Which of `d` columns are among some of them."
+    mask = np.zeros(d, bool)
+    mask[columns] = True
+    return mask
+
+
 @patch
 def among(self: _Climb, columns):
     "The same climb over some of its columns."
     state, less, kernels = self.state, copy(self), compiled()
-    keep = np.isin(state.columns, columns)
+    keep = _within(columns, self.families.d)[state.columns]
     part = {name: array[keep] for name, array in state._asdict().items() if name != "done"}
     for name, array in part.items():
         if array.ndim == 2 and name != "roles": part[name] = np.ascontiguousarray(array[:, keep])
@@ -209,7 +217,8 @@ def _go_on(families, start, columns, masks, options):
     "The state of an earlier climb with the same options among `columns`; None if there is none."
     state = start.climbed if isinstance(start, SearchResult) else None
     if state is None or state.families is not families or state.options != options: return None
-    free = masks == (None, None) and np.isin(columns, state.state.columns).all()
+    known = _within(state.state.columns, families.d)
+    free = masks == (None, None) and known[columns].all()
     return state.among(columns) if free else None
 
 # %% ../nbs/08_search.ipynb #ccd46aef
@@ -222,7 +231,7 @@ def _edge_masks(families, columns, start, allowed, required):
     for i, j in np.argwhere(start & ~allowed):
         edge = f"{families.names[columns[i]]} -> {families.names[columns[j]]}"
         raise ValueError(f"`start` or `required` holds {edge}, which `allowed` forbids.")
-    if not is_dag(start):
+    if start.any() and not is_dag(start):
         raise ValueError("the network to start from must have no cycle; "
                          "`start` (with `required`) has one.")
     return start, allowed, required
@@ -508,7 +517,7 @@ class Ordering:
         return dag, float(score)
 
     @property
-    def value(self) -> float: return self._found[1] if np.isnan(self._value) else self._value
+    def value(self) -> float: return self._found[1] if isnan(self._value) else self._value
 
     @property
     def network(self) -> np.ndarray:
