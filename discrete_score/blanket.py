@@ -17,7 +17,7 @@ import pandas as pd
 from scipy.special import logsumexp
 from .data import Table, as_table
 from .counts import compiled, n_threads, name_hashes, out_of_time, spread
-from .graphs import moral_graph, reachable
+from .graphs import marked, moral_graph, reachable
 from .measures import as_measure
 from .pieces import BLOCK, Ask, Elsewhere, give_back
 from .score import check_columns
@@ -47,11 +47,12 @@ def blankets(
 ) -> list[Blanket]:  # One per column
     "The blanket of each of `columns` in a network."
     dag = np.asarray(dag, dtype=bool)
-    parents, children = [()] * len(dag), [()] * len(dag)
-    for i, j in np.argwhere(dag).tolist():
-        parents[j], children[i] = (*parents[j], i), (*children[i], j)
-    columns = range(len(dag)) if columns is None else map(int, columns)
-    return [Blanket(j, parents[j], tuple((c, parents[c]) for c in children[j])) for j in columns]
+    columns = np.arange(len(dag)) if columns is None else np.asarray(columns, int)
+    children = marked(dag[columns])
+    needed = sorted({*columns.tolist(), *(c for some in children for c in some)})
+    parents = dict(zip(needed, map(tuple, marked(dag.T[needed]))))
+    return [Blanket(j, parents[j], tuple((c, parents[c]) for c in some))
+            for j, some in zip(columns.tolist(), children)]
 
 # %% ../nbs/11_blanket.ipynb #d7e9d992
 class _Family:
@@ -150,7 +151,7 @@ def deeper_parents(
 
 # %% ../nbs/11_blanket.ipynb #8e0bc959
 def _grown(families, look, columns, max_parents, seed, *, deep):
-    "Columns whose parents are worth a look, and these, by kernels; `look` at the network each time."
+    "Columns whose parents are worth a look, and these, by kernels; `look` gives the network."
     most = families.d if max_parents is None else max_parents
     growth = compiled().new_growth(columns, *look(), name_hashes(families.names, seed), deep=deep)
     while families.grow(growth, most):

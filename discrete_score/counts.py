@@ -242,7 +242,7 @@ def _fold(self: Counts):
     "The different rows with their numbers; None if they are too many."
     if self.n < _FOLD_FROM or self.size(range(self.d)) >= 2**62: return None
     def keys(columns): return sum(c * step for c, step in zip(columns, _strides(self.n_states)))
-    if FOLD * len(np.unique(keys(self.columns[:, ::8]))) > self.n: return None
+    if FOLD * len(np.unique(keys(self.columns[:, ::8]))) >= self.n: return None
     _, row, number = np.unique(keys(self.columns), return_index=True, return_inverse=True)
     if FOLD * len(row) > self.n: return None
     weights = np.bincount(number, self.weights)

@@ -1245,8 +1245,12 @@ def _partial_bytes(rest) -> list[bytes]:
 # %% ../nbs/01_files.ipynb #97962ed3
 def versions() -> dict[str, str]:  # Package -> version
     "Versions of what made a result."
-    found = {"python": platform.python_version()}
-    for name in ("discrete_score", "numpy", "pandas", "scipy"):
-        try: found[name] = version(name)
-        except PackageNotFoundError: found[name] = "unknown"
-    return found
+    names = "discrete_score", "numpy", "pandas", "scipy"
+    return {"python": platform.python_version()} | {name: _version(name) for name in names}
+
+
+@cache
+def _version(name):
+    "The version of an installed package; looked up once."
+    try: return version(name)
+    except PackageNotFoundError: return "unknown"

@@ -419,7 +419,7 @@ class _Extension:
         heappush(self.ready, self.rank[v])
 
     def take(self):
-        "Take the best potential sink away: it and its undirected neighbours; None if there is none."
+        "Take the best potential sink away: it and its undirected neighbours, or None."
         while self.ready and self.ready[0] != self.rank[self.ready[0][2]]: heappop(self.ready)
         if not self.ready: return None
         sink = heappop(self.ready)[2]

@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['LEVELS', 'PLAN', 'RISING', 'LEFT_OUT', 'LIKELIHOOD', 'WAYS', 'SET', 'N_SET', 'BRANCH', 'N_BRANCH', 'SHRUNK',
-           'N_SHRUNK', 'CHILD', 'NO_ROOM', 'WISHES', 'WAITING', 'ROOT', 'TO_SHRINK', 'READY', 'IN', 'WANTED',
+           'N_SHRUNK', 'CHILD', 'NO_ROOM', 'WISHES', 'WAITING', 'ROOT', 'TO_SHRINK', 'READY', 'KEPT', 'IN', 'WANTED',
            'NO_SPACE', 'SIZE_WANTED', 'NODES_MADE', 'kernel', 'part', 'leaf', 'Data', 'pack', 'popcount', 'ones',
-           'pack_rows', 'as_data', 'Terms', 'far_term', 'term', 'Use', 'picks', 'worth', 'cells_of', 'sizes_of', 'cut',
+           'sizes_of', 'pack_rows', 'as_data', 'Terms', 'far_term', 'term', 'Use', 'picks', 'worth', 'cells_of', 'cut',
            'seen_configs', 'seen_cells', 'list_rows', 'count_cells', 'sum_terms', 'extend_small', 'renumber',
            'number_seen', 'codes_of', 'piles_of', 'walk', 'extend_large', 'cell_of_rows', 'extend_dense', 'add_sixteen',
            'add_where', 'count_rows', 'add_terms', 'sum_piles', 'extend_rows', 'cut_all', 'count_each', 'sum_family',
@@ -14,8 +14,8 @@ __all__ = ['LEVELS', 'PLAN', 'RISING', 'LEFT_OUT', 'LIKELIHOOD', 'WAYS', 'SET', 
            'count_tables', 'count_extended', 'Trees', 'new_trees', 'enlarged', 'rank_branches', 'candidates_of',
            'add_node', 'ask', 'descend', 'choose', 'set_shrunk', 'choose_all', 'network_of', 'Sizes', 'new_sizes',
            'find_size', 'need_size', 'add_size', 'Tables', 'new_tables', 'find_set', 'add_set', 'core_bits',
-           'count_core', 'fill_modes', 'count_set', 'with_child', 'sum_set', 'extend_known', 'use_of', 'row_of',
-           'score_of', 'without', 'counts_without', 'known_counts', 'Rows', 'new_rows', 'place_of', 'keys_of',
+           'count_core', 'mark_late', 'fill_modes', 'count_set', 'with_child', 'sum_set', 'extend_known', 'use_of',
+           'row_of', 'score_of', 'without', 'counts_without', 'known_counts', 'Rows', 'new_rows', 'place_of', 'keys_of',
            'find_family', 'add_family', 'copy_rows', 'told', 'fill_smaller', 'fill_rows', 'shrink_set', 'set_of',
            'grant_next', 'grant_all', 'Places', 'holds', 'look_around', 'value_places', 'new_places', 'bar', 'move',
            'end_moves', 'improve', 'Turning', 'new_turning', 'bring', 'begin_turn', 'turn_on', 'improve_here',
@@ -98,6 +98,14 @@ def ones(bits):
     n = np.uint64(0)
     for w in range(bits.size): n += popcount(bits[w])
     return np.int64(n)
+
+# %% ../nbs/98_kernels.ipynb #879134de
+@kernel
+def sizes_of(cells):
+    "How many rows each cell has."
+    sizes = np.empty(len(cells), np.int64)
+    for c in range(len(cells)): sizes[c] = ones(cells[c])
+    return sizes
 
 # %% ../nbs/98_kernels.ipynb #6373a22a
 LEVELS = 24  # Binary digits of a counter
@@ -227,14 +235,6 @@ def cells_of(data, child, parents):
                 for w in range(words): finer[c * m + s, w] = cells[c, w] & bits[first[p] + s, w]
         cells = finer
     return cells
-
-# %% ../nbs/98_kernels.ipynb #879134de
-@kernel
-def sizes_of(cells):
-    "How many rows each cell has."
-    sizes = np.empty(len(cells), np.int64)
-    for c in range(len(cells)): sizes[c] = ones(cells[c])
-    return sizes
 
 # %% ../nbs/98_kernels.ipynb #1f4e07ef
 @leaf
@@ -1232,9 +1232,24 @@ def count_core(data, tables, columns, margins, counts):
 
 # %% ../nbs/98_kernels.ipynb #352882a4
 @leaf
-def fill_modes(counts, margin, m, after, mode):
-    "Write the cells in which a column with `m` states is in its mode, from the margin over it."
+def mark_late(data, modes, columns, margins, late):
+    "Mark configurations of all but the first column with one in its mode whose margin is known."
+    after, late[0] = 1, False
+    for k in range(columns.size - 1, 0, -1):
+        m, mode = data.n_states[columns[k]], modes[columns[k]] if margins[k] >= 0 else -1
+        for s in range(m - 1, -1, -1):
+            for a in range(after): late[s * after + a] = late[a] or s == mode
+        after *= m
+
+
+@leaf
+def fill_modes(counts, margin, m, after, mode, late, own):
+    "Write the cells with a column of `m` states in its mode from its margin; not those `late`."
     for e in range(len(margin)):
+        if late[e % after]: continue
+        seen = np.int64(0)
+        for t in range(own): seen += margin[e, t]
+        if seen == 0: continue
         at = (e // after * m) * after + e % after
         cell = counts[at + mode * after]
         for t in range(cell.size): cell[t] = margin[e, t]
@@ -1257,16 +1272,22 @@ def count_set(data, tables, columns, cells):
     else: flat = np.empty(room, np.int32)
     counts = flat.reshape((cells, width))
     count_core(data, tables, columns, margins, counts)
+    late, low = np.empty(cells, np.bool_), 0
+    mark_late(data, tables.modes, columns, margins, late)
     for k in range(columns.size):
-        m = data.n_states[columns[k]]
+        m, mode = data.n_states[columns[k]], tables.modes[columns[k]]
         after //= m
+        if k > 0 and margins[k] >= 0 and mode == 0: low += after
         if margins[k] < 0: continue
-        low = tables.start[margins[k]]
-        margin = tables.counts[low:low + room // m].reshape((cells // m, width))
-        fill_modes(counts, margin, m, after, tables.modes[columns[k]])
+        start = tables.start[margins[k]]
+        margin = tables.counts[start:start + room // m].reshape((cells // m, width))
+        fill_modes(counts, margin, m, after, mode, late[low:low + after], data.first[1])
     return counts
 
 # %% ../nbs/98_kernels.ipynb #24f7f7ee
+KEPT = 7  # Most parents of a family whose counts are kept
+
+
 @kernel
 def with_child(data, child, parents):
     "The columns of a family in increasing order, and the configurations of those after the child."
@@ -1304,7 +1325,7 @@ def extend_known(data, terms, use, tables, child, parents, candidates, out):
     "`extend` by what tables tell and keep; False: they cannot."
     r, width, both = data.n_states[child], data.first[-1], np.empty((2, 1), np.int64)
     size = r * size_of(data, parents)
-    if tables.used[0] == 0 or parents.size > 5 or size > .125 * data.total: return False
+    if tables.used[0] == 0 or parents.size > KEPT or size > .125 * data.total: return False
     if size * width > tables.counts.size / 16: return False
     columns, after = with_child(data, child, parents)
     n, last = np.int64(size), np.int64(-1)
@@ -1412,7 +1433,7 @@ def known_counts(data, tables, child, parents):
     "The counts of a family as `count_family` has them, if those of its set are kept; else none."
     r, width, size = data.n_states[child], data.first[-1], data.n_states[child]
     for p in parents: size *= data.n_states[p]
-    if tables.used[0] == 0 or parents.size > 5: return np.empty(0, np.int64)
+    if tables.used[0] == 0 or parents.size > KEPT: return np.empty(0, np.int64)
     columns, after = with_child(data, child, parents)
     known = find_set(tables, columns, np.int64(-1))
     if known < 0: return np.empty(0, np.int64)

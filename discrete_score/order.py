@@ -136,7 +136,9 @@ def relation(
     _check_shape(self)
     _check_names(self, names)
     _check_edges(self)
-    graph = nx.DiGraph(_pairs(self, names))
+    pairs = list(_pairs(self, names))
+    if not pairs: return np.zeros((len(names),) * 2, bool)
+    graph = nx.DiGraph(pairs)
     graph.add_nodes_from(names)
     try: cycle = [str(a) for a, _ in nx.find_cycle(graph)]
     except nx.NetworkXNoCycle: closed = nx.transitive_closure(graph)

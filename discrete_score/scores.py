@@ -518,7 +518,8 @@ def grow(self: Families,
     max_parents: int,  # Most parents that a column gets
 ) -> bool:  # Is there one? False at the end, or if the time is over
     "Go on to the next column whose parents are worth a look; `compiled` must be true."
-    jobs, none, kernels = (growth.child, growth.row, growth.roles), np.zeros(0, np.int64), compiled()
+    jobs, kernels = (growth.child, growth.row, growth.roles), compiled()
+    none = np.zeros(0, np.int64)
     while not out_of_time():
         more = self._idle()[0], growth, max_parents, 0, self._limit()
         left = self._run(self.rows, jobs, none, *more, keep=True)
