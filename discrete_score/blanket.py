@@ -7,7 +7,6 @@ __all__ = ['Blanket', 'blankets', 'blanket_conditional', 'deeper_parents', 'impr
 
 # %% ../nbs/11_blanket.ipynb #0abe3676
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from math import comb, log
 from threading import Lock, local
@@ -366,16 +365,6 @@ def replay(self: BlanketScore,
     "Take the step of a removal path that leads to `columns`, without its values."
     self.network(columns)
     return self
-
-# %% ../nbs/11_blanket.ipynb #7d1c3203
-@patch
-def fork(self: BlanketScore) -> BlanketScore:
-    "Another one that shares what is remembered and may go another way, on another thread."
-    if not self.families_.compiled: raise ValueError("only what kernels count can be forked.")
-    other = copy(self)
-    other.families_, other._climbed = self.families_.fork(), None
-    other._networks, other._shelf = dict(self._networks), _Shelf(self.cache_mb)
-    return other
 
 # %% ../nbs/11_blanket.ipynb #2acf7178
 @patch

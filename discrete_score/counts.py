@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['FOLD', 'Counts', 'compiled', 'n_threads', 'using_threads', 'spread', 'Turns', 'TimeLimit', 'time_limit',
-           'out_of_time', 'wait_for', 'soon', 'side_by_side', 'at_once', 'Distinct', 'CountTable', 'as_mask', 'members',
+           'out_of_time', 'wait_for', 'side_by_side', 'at_once', 'Distinct', 'CountTable', 'as_mask', 'members',
            'name_hashes', 'remember']
 
 # %% ../nbs/06_counts.ipynb #765a771e
@@ -405,16 +405,6 @@ def _crew():
         crew = _Crew(n_threads())
         crew.take()
         with using_threads(crew): yield crew
-
-# %% ../nbs/06_counts.ipynb #7d1c3206
-def soon(
-    act: Callable[[], Any],  # What to do
-) -> Future:  # See `wait_for`
-    "Start something as soon as a thread of those at work is free; at once if there is but one."
-    if isinstance(_threads.get(), _Crew): return _begin(act, wait=True)
-    task = Future()
-    task.set_result(act())
-    return task
 
 # %% ../nbs/06_counts.ipynb #5e1c8001
 def side_by_side(

@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator
 from .base import Phrase, Problem, Registry, Setting, View, WrongType, patch
 from .belief import Belief, Testimony
 from .blanket import BlanketScore
-from .counts import TimeLimit, n_threads, side_by_side, soon, time_limit, wait_for
+from .counts import TimeLimit, n_threads, side_by_side, time_limit, wait_for
 from .dag import DagResult, dag_from_order, edge_confidence
 from .data import Table
 from .diagnosis import RULES, Diagnosis, choose_measure
@@ -369,31 +369,22 @@ def _pays(self: _Plan, table: Table) -> bool:
 # %% ../nbs/33_discover.ipynb #73abe2e8
 @patch
 def _together(self: _Plan, table: Table, estimator, known: Known, callback) -> _Found:
-    "The order with the guide, and what witnesses say; beside it, the order without the guide."
-    options, ready, cut = dict(knowledge=known, seed=self.seed), Future(), []
-    def alone(stop):
-        def ended(step): return stop() or bool(cut)
-        try:
-            estimator.network(range(table.d))
-            if estimator.families_.compiled: ready.set_result(estimator.fork())
-            return causal_order(estimator, table.names, self.measure, callback=ended, **options)
-        except BaseException as error:
-            if not ready.done(): ready.set_exception(error)
-            raise
-        finally:
-            if not ready.done(): ready.set_result(estimator)
+    "The orders without and with the guide; beside them, on another thread, what witnesses say."
+    ready, options = Future(), dict(knowledge=known, seed=self.seed)
+    def listen(stop):
+        try: ready.set_result(make_guide(self.guide, table, known, seed=self.seed))
+        except BaseException as error: ready.set_exception(error)
+        else:
+            if isinstance(ready.result(), Belief) and not stop(): ready.result().rehearsed()
 
-    def guided():
-        guide = make_guide(self.guide, table, known, seed=self.seed)
-        def rehearse(): return None if cut or not isinstance(guide, Belief) else guide.rehearsed()
-        heard = soon(rehearse)
-        found = causal_order(wait_for(ready), table.names, self.measure, guide=guide,
+    def orders():
+        def failed(step): return ready.done() and ready.exception() is not None
+        alone = causal_order(estimator, table.names, self.measure, callback=failed, **options)
+        found = causal_order(estimator, table.names, self.measure, guide=wait_for(ready),
                              callback=callback, **options)
-        if not found.complete: cut.append(True)
-        wait_for(heard)
-        return found, guide
-    (search, guide), other = side_by_side(guided, alone)
-    return _Found(search, self.measure, estimator, guide, known, None, other)
+        return alone, found
+    alone, search = side_by_side(orders, listen)[0]
+    return _Found(search, self.measure, estimator, ready.result(), known, None, alone)
 
 # %% ../nbs/33_discover.ipynb #1cda6763
 @patch

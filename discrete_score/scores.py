@@ -428,13 +428,14 @@ def fill(self: Families,
 ) -> None:
     "Write what is wanted of some families into their rows, on several threads."
     rows = self.rows if rows is None else rows
-    jobs = children, at, roles
+    jobs, before = (children, at, roles), rows.used[2]
     if self.compiled:
         work = np.count_nonzero(roles[some]) * self.counts.n
         alone, idle = n_threads() < 2 or len(some) < 2 or work < 2**21, self._idle()
         def act(part): self._run(rows, jobs, np.ascontiguousarray(part), *idle, 0, 0, 0, keep=alone)
         if alone: act(some)
         else: spread(act, some, work)
+        self.counts.passes += int(rows.used[2] - before)
     else:
         def act(part):
             for k in part.tolist(): self._fill_slowly(rows.scores[at[k]], children[k], roles[k])
@@ -470,7 +471,7 @@ def set_counts(self: Families) -> Any:  # `Tables` of `kernels`
 @patch
 def _run(self: Families, rows, jobs, some, state, growth, most, moves, limit, *, keep):
     "Let a kernel fill some rows, climb or grow; `keep` counts of sets, if no other thread does."
-    kernels, data, before = compiled(), self.counts.folded(), rows.used[2]
+    kernels, data = compiled(), self.counts.folded()
     mine, left, options = keep and self.turns.begin(), compiled().WAITING, (self.tolerance, most)
     try:
         tables = self.set_counts() if mine else self._no_tables()
@@ -479,7 +480,6 @@ def _run(self: Families, rows, jobs, some, state, growth, most, moves, limit, *,
             left = kernels.climb_here(*about, state, growth, options, moves, limit)
     finally:
         if mine: self.turns.end()
-    self.counts.passes += int(rows.used[2] - before)
     return left
 
 
@@ -509,7 +509,10 @@ def climb(self: Families,
     "Climb as long as what has to be counted is little; `compiled` must be true."
     jobs, none = (state.columns, state.at, state.roles), np.zeros(0, np.int64)
     more = state, self._idle()[1], max_parents, moves, self._limit()
-    return self._run(self.rows, jobs, none, *more, keep=True)
+    rows, before = self.rows, self.rows.used[2]
+    left = self._run(rows, jobs, none, *more, keep=True)
+    self.counts.passes += int(rows.used[2] - before)
+    return left
 
 # %% ../nbs/07_scores.ipynb #7d1c2b04
 @patch
@@ -522,7 +525,9 @@ def grow(self: Families,
     none = np.zeros(0, np.int64)
     while not out_of_time():
         more = self._idle()[0], growth, max_parents, 0, self._limit()
-        left = self._run(self.rows, jobs, none, *more, keep=True)
+        rows, before = self.rows, self.rows.used[2]
+        left = self._run(rows, jobs, none, *more, keep=True)
+        self.counts.passes += int(rows.used[2] - before)
         if left == 0: return bool(growth.at[0] < len(growth.columns))
         if left == kernels.NO_ROOM: self.make_room()
         else: self._fill_wanted(int(growth.child[0]), growth.roles[0])
@@ -683,15 +688,6 @@ def with_score(self: Families,
 ) -> Families:  # With an empty memory, on the same counts
     "The same table under another score."
     return Families(self.counts, score=score, names=self.names, cache_mb=self.cache_mb)
-
-# %% ../nbs/07_scores.ipynb #7d1c3201
-@patch
-def fork(self: Families) -> Families:  # With the same score, on the same counts
-    "Another one that knows what this one knows, to be asked by another thread."
-    other, rows = self.with_score(self.rule), self.rows
-    other._rows = compiled().new_rows(len(rows.keys), self.d, emptied=int(rows.used[1]))
-    compiled().copy_rows(rows, other._rows)
-    return other
 
 # %% ../nbs/07_scores.ipynb #619f7090
 def families_of(
