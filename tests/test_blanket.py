@@ -12,7 +12,7 @@ from discrete_score.blanket import BlanketScore, blanket_conditional, blankets, 
 from discrete_score.data import Schema, Table
 from discrete_score.graphs import is_dag, markov_blanket
 from discrete_score.networks import random_network
-from discrete_score.scores import Families
+from discrete_score.scores import Families, families_of
 from discrete_score.search import climb
 
 SCORES = ["loo", "bdeu:10", "dirichlet:1", "bic"]
@@ -210,3 +210,16 @@ def test_same_seed_in_other_processes():
         return subprocess.run(command, capture_output=True, text=True, check=True, env=env).stdout
     runs = [run("0"), run("1")]
     assert runs[0] == runs[1] and len(runs[0]) == 65
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_kernels_and_python_leave_the_same_tops(seed, monkeypatch):
+    "Deeper parents and new leaves, sought inside a kernel or one family after the other."
+    table, found = make(seed, d=9, n=2000), []
+    for inside in (True, False):
+        monkeypatch.setattr(Families, "compiled", property(lambda self: inside))
+        families = families_of(table)
+        found.append(improve_network(families, climb(families)))
+    assert (found[0].dag == found[1].dag).all()
+    assert np.isclose(found[0].score, found[1].score)
+    assert found[0].score >= climb(families).score - 1e-6
