@@ -227,7 +227,7 @@ def _strides(states):
 
 # %% ../nbs/06_counts.ipynb #512b58c4
 FOLD = 8  # Rows for each different row from which on equal rows are counted once
-_FOLD_FROM = 4096  # Smaller tables are left as they are
+_FOLD_FROM = 2**16  # Shorter tables are left as they are: counts that are kept serve them better
 
 # %% ../nbs/06_counts.ipynb #f89bd028
 @patch

@@ -242,11 +242,11 @@ def test_bitsets_passes_piles_and_counters_give_the_same_bits(score, weighted):
 def test_equal_rows_counted_once_give_the_same_scores_to_the_bit(seed, rule, weighted):
     rng = np.random.default_rng(seed)
     n_states = rng.integers(2, 4, 5)
-    codes = rng.integers(n_states, size=(5000, 5))
-    weights = rng.integers(0, 4, 5000) if weighted else None
+    codes = rng.integers(n_states, size=(70_000, 5))
+    weights = rng.integers(0, 4, 70_000) if weighted else None
     folded, whole = (Families(codes, n_states, score=rule, weights=weights) for _ in range(2))
     whole.counts._folded = whole.counts.data()
-    assert folded.counts.folded().columns.shape[1] <= n_states.prod() < 5000 / 8
+    assert folded.counts.folded().columns.shape[1] <= n_states.prod() < 70_000 / 8
     for _ in range(8):
         child, *parents = rng.permutation(5)[:rng.integers(1, 4)].tolist()
         others = [c for c in range(5) if c != child and c not in parents]
