@@ -5,9 +5,9 @@
 # %% auto #0
 __all__ = ['LEVELS', 'PLAN', 'RISING', 'LEFT_OUT', 'LIKELIHOOD', 'WAYS', 'SET', 'N_SET', 'BRANCH', 'N_BRANCH', 'SHRUNK',
            'N_SHRUNK', 'CHILD', 'NO_ROOM', 'WISHES', 'WAITING', 'ROOT', 'TO_SHRINK', 'READY', 'KEPT', 'IN', 'WANTED',
-           'NO_SPACE', 'SIZE_WANTED', 'NODES_MADE', 'kernel', 'part', 'leaf', 'Data', 'pack', 'popcount', 'ones',
-           'sizes_of', 'pack_rows', 'as_data', 'Terms', 'far_term', 'term', 'Use', 'picks', 'worth', 'cells_of', 'cut',
-           'seen_configs', 'seen_cells', 'list_rows', 'count_cells', 'sum_terms', 'extend_small', 'renumber',
+           'NO_SPACE', 'SIZE_WANTED', 'NODES_MADE', 'kernel', 'part', 'leaf', 'lent', 'Data', 'pack', 'popcount',
+           'ones', 'sizes_of', 'pack_rows', 'as_data', 'Terms', 'far_term', 'term', 'Use', 'picks', 'worth', 'cells_of',
+           'cut', 'seen_configs', 'seen_cells', 'list_rows', 'count_cells', 'sum_terms', 'extend_small', 'renumber',
            'number_seen', 'codes_of', 'piles_of', 'walk', 'extend_large', 'cell_of_rows', 'extend_dense', 'add_sixteen',
            'add_where', 'count_rows', 'add_terms', 'sum_piles', 'extend_rows', 'cut_all', 'count_each', 'sum_family',
            'score_columns', 'extend_cells', 'size_of', 'turns', 'extend', 'count_family', 'family_sums', 'count_dense',
@@ -34,6 +34,7 @@ from typing import NamedTuple
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 # %% ../nbs/98_kernels.ipynb #0c90d644
@@ -59,6 +60,21 @@ def leaf(
     "A kernel that does not count who holds the arrays that it works on."
     on_disk = Path(function.__code__.co_filename).is_file()
     return njit(nogil=True, cache=on_disk, error_model="numpy", _nrt=False)(function)
+
+# %% ../nbs/98_kernels.ipynb #7d1c4002
+@intrinsic
+def lent(typing, some):
+    "A named tuple whose arrays do not know who owns them; the caller of the kernel holds them."
+    def emit(context, builder, signature, arguments):
+        whole = arguments[0]
+        for k, kind in enumerate(signature.args[0]):
+            if not isinstance(kind, types.Array): continue
+            value = builder.extract_value(whole, k)
+            array = context.make_array(kind)(context, builder, value=value)
+            array.meminfo = cgutils.get_null_value(array.meminfo.type)
+            whole = builder.insert_value(whole, array._getvalue(), k)
+        return whole
+    return some(some), emit
 
 # %% ../nbs/98_kernels.ipynb #d5c05e06
 class Data(NamedTuple):
@@ -1867,6 +1883,8 @@ NO_SPACE, SIZE_WANTED, NODES_MADE = 1, 2, -2
 def improve_here(data, terms, sizes, tables, trees, most, order, queue, target, first, second,
                  places, state, turning):
     "`turn_on` or `improve`, wishes granted. NODES_MADE: `most`; else what `grant_all` lacks."
+    data, terms, sizes, tables = lent(data), lent(terms), lent(sizes), lent(tables)
+    trees, places, turning = lent(trees), lent(places), lent(turning)
     end = trees.used[0] + most
     while True:
         done = grant_all(data, terms, sizes, tables, trees, most)
@@ -2245,6 +2263,8 @@ def grow_on(growth, rows, data, tolerance, most):
 @kernel
 def climb_here(data, terms, sizes, tables, rows, jobs, some, state, growth, options, moves, limit):
     "Fill `some` rows of `jobs`, then climb or grow. As these, or WAITING: sizes are wanted."
+    data, terms, sizes, tables = lent(data), lent(terms), lent(sizes), lent(tables)
+    rows, state, growth = lent(rows), lent(state), lent(growth)
     (tolerance, most), d, work = options, rows.scores.shape[1], np.int64(0)
     (children, at, roles), end = jobs, rows.used[2] + 16 * limit
     while True:
@@ -2480,6 +2500,7 @@ def columns_around(whole, families, inside, columns):
 @kernel
 def evaluate(data, whole, shares, families, starts, seen, ends, x, weight, p):
     "Conditionals of columns, each by its `families`: up to `ends`, state, weight, distribution."
+    data = lent(data)
     d, n = data.columns.shape
     row, columns, inside = np.empty(n, np.int64), np.empty(d, np.int64), np.empty(d, np.bool_)
     notes = np.empty((min(families.size, 1 + 2**24 // n), n), np.int32)
@@ -2605,6 +2626,7 @@ def share_cells(pairs, sets, sizes, p, q):
 @kernel
 def test_pairs(data, pairs, sets, sizes, sums):
     "Test each pair of columns given its set: `sums[test, 5]`, the last the degrees of freedom."
+    data = lent(data)
     n, words, last = data.columns.shape[1], data.bits.shape[1], -1
     base, flat = np.empty((0, 0), np.uint64), np.empty(0, np.int64)
     for q in range(len(sets)):
