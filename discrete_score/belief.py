@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 from .base import patch
-from .counts import Counts, at_once, name_hashes, out_of_time
+from .counts import Counts, at_once, compiled, name_hashes, out_of_time
 from .data import Table, as_table
 from .graphs import dag_to_cpdag, reachable, topological_order
 from .guide import EvidenceGuide
@@ -138,18 +138,16 @@ def _shares(counts, network, order):
     for j in order:
         found = counts.lookup(j, np.flatnonzero(network[:, j]).tolist())
         own = found.counts.sum(0) / counts.total
-        yield j, found, np.cumsum(found.counts + .5 * own, 1).T
+        yield j, found, np.cumsum(found.counts + .5 * own, 1)
 
 
 def _draw(shares, d, n, rng):
     "Draw the states of `d` columns in `n` rows."
-    columns = np.zeros((d, n), np.int64)
-    for j, found, edges in shares:
-        key = np.zeros(n, np.int64)
-        for p, stride in zip(found.parents, found.strides): key += columns[p] * stride
-        at = found.find(key)
-        height = rng.random(n) * edges[-1, at]
-        for edge in edges[:-1]: columns[j] += height > edge[at]
+    columns, none = np.zeros((d, n), np.int64), np.zeros(0, np.int64)
+    for j, found, ends in shares:
+        keys = none if found.keys is None else found.keys
+        about = np.array(found.parents, np.int64), found.strides, keys, ends
+        compiled().draw_column(columns, j, *about, rng.random(n))
     return columns.T
 
 # %% ../nbs/25_belief.ipynb #94b4b6b2

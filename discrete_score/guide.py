@@ -120,9 +120,8 @@ def follow(
 @patch
 def _veto(self: EvidenceGuide, leaf):
     "A cost that is known already: of turning an arrow out of `leaf`, or of an earlier test nearby."
-    arrows = self.ordering_.margins.items()
-    out = [cost for (i, j), cost in arrows if i == leaf and j in self._now.choices]
-    held = [cost for cost in out if cost > self.tau_]
+    left, arrows = {*self._now.order}, self.ordering_.margins.items()
+    held = [cost for (i, j), cost in arrows if i == leaf and cost > self.tau_ and j in left]
     if held: return -max(held)
     return self._known[leaf][0] if leaf in self._known else None
 

@@ -23,8 +23,8 @@ __all__ = ['LEVELS', 'PLAN', 'RISING', 'LEFT_OUT', 'LIKELIHOOD', 'WAYS', 'SET', 
            'want_rows', 'climb_on', 'Growth', 'new_growth', 'ask_row', 'first_of', 'keep_best', 'deepen', 'best_near',
            'as_leaf', 'grow_on', 'climb_here', 'distinct_rows', 'join_columns', 'number_codes', 'count_codes',
            'first_rows', 'shares_of', 'Lookup', 'family_at', 'find_key', 'own_weights', 'times_child', 'normalise',
-           'note_cells', 'times_noted', 'multiply', 'columns_around', 'evaluate', 'add_stratum', 'strata_by_bits',
-           'strata_by_rows', 'add_by_bits', 'share_cells', 'test_pairs']
+           'draw_column', 'note_cells', 'times_noted', 'multiply', 'columns_around', 'evaluate', 'add_stratum',
+           'strata_by_bits', 'strata_by_rows', 'add_by_bits', 'share_cells', 'test_pairs']
 
 # %% ../nbs/98_kernels.ipynb #c279ec3e
 import math
@@ -2434,6 +2434,19 @@ def normalise(p, by_sum):
         by = 0.
         for s in range(p.shape[1]): by = by + p[i, s] if by_sum else max(by, p[i, s])
         for s in range(p.shape[1]): p[i, s] /= by
+
+# %% ../nbs/98_kernels.ipynb #7d1c4005
+@leaf
+def draw_column(columns, child, parents, strides, keys, ends, heights):
+    "Write states of `child` into `columns[d, n]`: `ends[configuration, state]` split each height."
+    last = ends.shape[1] - 1
+    for i in range(heights.size):
+        key, x = np.int64(0), 0
+        for k in range(parents.size): key += columns[parents[k], i] * strides[k]
+        at = find_key(keys, key, len(ends))
+        height = heights[i] * ends[at, last]
+        for s in range(last): x += height > ends[at, s]
+        columns[child, i] = x
 
 # %% ../nbs/98_kernels.ipynb #770b423b
 @part

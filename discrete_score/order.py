@@ -289,8 +289,8 @@ class Guide(Protocol):
 # %% ../nbs/20_order.ipynb #6ee162ba
 def _ranked(names: Sequence[str], values: np.ndarray, seed: int) -> np.ndarray:
     "Positions in decreasing value; equal ones in the order of their hashes."
-    bad = [str(n) for n, v in zip(names, values) if not np.isfinite(v)]
-    if bad:
+    if not np.isfinite(values).all():
+        bad = [str(n) for n, v in zip(names, values) if not np.isfinite(v)]
         raise Problem("the estimator gave no finite value for {columns}; with this measure a state "
                       "of probability 0 may be the cause: try another measure.",
                       columns=", ".join(bad[:5]))

@@ -109,16 +109,18 @@ def _within(columns, d):
 @patch
 def among(self: _Climb, columns):
     "The same climb over some of its columns."
-    state, less, kernels = self.state, copy(self), compiled()
-    keep = _within(columns, self.families.d)[state.columns]
-    part = {name: array[keep] for name, array in state._asdict().items() if name != "done"}
-    for name, array in part.items():
-        if array.ndim == 2 and name != "roles": part[name] = np.ascontiguousarray(array[:, keep])
-    less.state = new = kernels.Climb(**part, done=np.array([0, state.done[1]]))
-    kernels.reach_all(new.dag, new.after)
-    changed = state.dag[~keep].any(0)[keep]
-    new.now[changed], new.at[changed], new.lacks[:] = np.nan, -1, False
-    new.n_parents[:] = new.dag.sum(0)
+    state, less = self.state, copy(self)
+    keep = np.flatnonzero(_within(columns, self.families.d)[state.columns])
+    pairs = keep[:, None] * len(state.columns) + keep
+    def part(matrix): return matrix.ravel().take(pairs)
+    masks = [part(mask) for mask in (state.dag, state.allowed, state.fixed)]
+    new = compiled().new_climb(state.columns[keep], self.families.d, masks, part(state.ties))
+    gone = np.ones(len(state.columns), bool)
+    gone[keep] = False
+    changed = state.dag[gone].any(0)[keep]
+    now, at = np.where(changed, np.nan, state.now[keep]), np.where(changed, -1, state.at[keep])
+    less.state = new._replace(add=part(state.add), drop=part(state.drop), roles=state.roles[keep],
+                              now=now, at=at, done=np.array([0, state.done[1]]))
     return less
 
 # %% ../nbs/08_search.ipynb #9d9fdd14

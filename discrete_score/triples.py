@@ -10,6 +10,7 @@ __all__ = ['KINDS', 'TripleRule', 'Pair', 'find_pairs', 'Triple', 'loose_edges',
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 from typing import NamedTuple
 import numpy as np
@@ -17,7 +18,7 @@ import pandas as pd
 from .base import patch
 from .counts import Counts, spread
 from .graphs import check_pdag, marked
-from .tests import Answers, ask_tests, chi2_exact_all
+from .tests import Answers, ask_tests, chi2_exact_all, chi2_exact_flat
 
 # %% ../nbs/22_triples.ipynb #3c56f645
 @dataclass(frozen=True)
@@ -44,36 +45,43 @@ class Pair(NamedTuple):
 # %% ../nbs/22_triples.ipynb #481a7e8a
 def _pool(v: int, pair: tuple[int, int], near: list, strength: np.ndarray | None, most: int):
     "Neighbours of `v` that are tried as separators of a pair."
-    found = [u for u in near[v] if u not in pair]
-    if len(found) <= most: return found
-    best = sorted(found, key=lambda u: -strength[v, u])[:most]
-    return sorted({*best, *({*near[pair[0]]} & {*near[pair[1]]})})
+    if len(near[v]) <= most: return tuple(near[v])
+    best = sorted(near[v], key=lambda u: -strength[v, u])[:most]
+    return tuple(sorted({*best, *({*near[pair[0]]} & {*near[pair[1]]})}))
+
+
+def _subsets(pool: Sequence[int], most: int) -> list[set]:
+    "The sets of none, one, two ... columns, up to so many."
+    return [set(combinations(pool, m)) for m in range(most + 1)]
 
 # %% ../nbs/22_triples.ipynb #c25a78f1
-def _sets(pools: Sequence, parents: Sequence[list[int]], most: int) -> list:
+def _sets(subsets: Sequence[list[set]], parents: Sequence[list[int]], most: int) -> list:
     "Small sets of neighbours of one or the other column, then the parents of each."
-    small = []
-    for m in range(most + 1): small += sorted({s for pool in pools for s in combinations(pool, m)})
+    small = [s for one, two in zip(*subsets) for s in sorted(one | two)]
     large = {tuple(some) for some in parents if len(some) > most}
     return small + sorted(large, key=lambda s: (len(s), s))
 
 # %% ../nbs/22_triples.ipynb #beb7dad0
+def _dependence(counts: Counts, near: np.ndarray) -> tuple[np.ndarray, Answers]:
+    "Adjacent columns as rows of two, and what their tests say, given nothing."
+    edges = np.argwhere(np.triu(near))
+    return edges, chi2_exact_flat(counts, [(i, j, [()]) for i, j in edges.tolist()])
+
+
 def _strengths(counts: Counts, near: np.ndarray) -> np.ndarray:
     "How strongly adjacent columns depend on each other, given nothing."
-    found, edges = np.zeros(near.shape), np.argwhere(np.triu(near)).tolist()
-    said = chi2_exact_all(counts, [(i, j, [()]) for i, j in edges])
-    for (i, j), answer in zip(edges, said): found[i, j] = found[j, i] = answer.excess[0]
-    return found
+    found, (edges, said) = np.zeros(near.shape), _dependence(counts, near)
+    found[tuple(edges.T)] = said.excess
+    return found + found.T
 
 # %% ../nbs/22_triples.ipynb #d2007aff
-def _separate(pair: tuple[int, int], sets: list[tuple], said: Answers, rule: TripleRule) -> Pair:
+def _separate(pair, sets: list[tuple], p: list[float], determined: bool, rule: TripleRule) -> Pair:
     "What the tests of a pair given every set say; large ones count only if no small one separates."
-    p = [(v, s) for v, s in zip(said.p_values.tolist(), sets) if v == v]
-    if not p: return Pair(*pair, "untestable")
-    apart, top = [one for one in p if one[0] > rule.level], max([v for v, _ in p])
+    apart = [(v, s) for v, s in zip(p, sets) if v > rule.level]
     if not apart:
-        return Pair(*pair, "untestable" if said.determined.any() else "unexplained", p_value=top)
-    least = min([len(s) for _, s in apart])
+        top = max([v for v in p if v == v], default=np.nan)
+        return Pair(*pair, "untestable" if determined or top != top else "unexplained", (), (), top)
+    least, top = min([len(s) for _, s in apart]), max(apart)[0]
     if least <= rule.most: apart = [one for one in apart if len(one[1]) <= rule.most]
     clear = [s for v, s in apart if len(s) == least and v > rule.clear]
     return Pair(*pair, "explained", tuple([s for _, s in apart]), tuple(clear), top)
@@ -90,15 +98,19 @@ def find_pairs(
     strength = _strengths(counts, near) if crowded else None
     common = near.astype(np.float32) @ near > 0
     todo = list(map(tuple, np.argwhere(np.triu(common & ~near, 1)).tolist()))
-    beside, parents = marked(near), marked(dag.T)
+    beside, parents, subsets = marked(near), marked(dag.T), cache(_subsets)
     def sets(pair):
         pools = [_pool(v, pair, beside, strength, rule.neighbours) for v in pair]
-        return _sets(pools, [parents[v] for v in pair], rule.most)
+        return _sets([subsets(p, rule.most) for p in pools], [parents[v] for v in pair], rule.most)
     tests, found = [(*pair, sets(pair)) for pair in todo], {}
     ask_tests(counts, tests)
     def act(some):
-        for (i, j, given), said in zip(some, chi2_exact_all(counts, some)):
-            found[i, j] = _separate((i, j), given, said, rule)
+        said, high = chi2_exact_flat(counts, some), 0
+        p, determined = said.p_values.tolist(), said.determined.tolist()
+        for i, j, given in some:
+            low, high = high, high + len(given)
+            about = given, p[low:high], any(determined[low:high])
+            found[i, j] = _separate((i, j), *about, rule)
     spread(act, tests, 20 * len(todo) * counts.n)
     return [found[pair] for pair in todo]
 
@@ -136,9 +148,8 @@ def loose_edges(
     rule: TripleRule = TripleRule(),  # When a test convinces
 ) -> list[tuple[int, int]]:
     "Edges whose ends are independent of each other given nothing."
-    edges = np.argwhere(np.triu(skeleton | skeleton.T)).tolist()
-    said = chi2_exact_all(counts, [(i, j, [()]) for i, j in edges])
-    return [(i, j) for (i, j), one in zip(edges, said) if one.p_values[0] > rule.clear]
+    edges, said = _dependence(counts, skeleton | skeleton.T)
+    return list(map(tuple, edges[said.p_values > rule.clear].tolist()))
 
 # %% ../nbs/22_triples.ipynb #f04bee34
 def judge_triples(
