@@ -566,9 +566,9 @@ def _each_term(self: BlanketScore, around):
 # %% ../nbs/11_blanket.ipynb #e5b7d1c3
 def _influence(measure, parts, x, step=1e-8):
     "Measure of each distribution of some `parts`, and where it goes if weight is moved to `x`."
-    pair, n = np.concatenate([*parts, *parts]), len(x)
-    pair[n:] *= 1 - step
-    pair[n + np.arange(n), x] += step
+    p, n = np.concatenate(parts), len(x)
+    pair = np.empty((2 * n, p.shape[1]))
+    compiled().lean(p, x, step, pair)
     found = measure(pair)
     value = found[:n]
     return value, value + (found[n:] - value) / step
@@ -696,7 +696,7 @@ def determined(self: BlanketScore,
     dag = self.network(range(d)).dag
     for j in np.flatnonzero(dag.any(0)).tolist():
         parents = tuple(np.flatnonzero(dag[:, j]).tolist())
-        counts = self.families_.table(j, parents).counts
+        counts = self.families_.counts.lookup(j, parents).counts
         if ((counts > 0).sum(1) > 1).any(): continue
         tries = d * comb(d - 1, len(parents))
         if _log_chance(counts) + log(tries) < log(.01):

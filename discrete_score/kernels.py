@@ -9,22 +9,22 @@ __all__ = ['LEVELS', 'PLAN', 'RISING', 'LEFT_OUT', 'LIKELIHOOD', 'WAYS', 'SET', 
            'ones', 'sizes_of', 'pack_rows', 'as_data', 'Terms', 'far_term', 'term', 'Use', 'picks', 'worth', 'cells_of',
            'cut', 'seen_configs', 'seen_cells', 'list_rows', 'count_cells', 'sum_terms', 'extend_small', 'renumber',
            'number_seen', 'codes_of', 'piles_of', 'walk', 'extend_large', 'cell_of_rows', 'extend_dense', 'add_sixteen',
-           'add_where', 'count_rows', 'add_terms', 'sum_piles', 'extend_rows', 'cut_all', 'count_each', 'sum_family',
-           'score_columns', 'extend_cells', 'size_of', 'turns', 'extend', 'count_family', 'family_sums', 'count_dense',
-           'count_tables', 'count_extended', 'Trees', 'new_trees', 'enlarged', 'rank_branches', 'candidates_of',
-           'add_node', 'ask', 'descend', 'choose', 'set_shrunk', 'choose_all', 'network_of', 'Sizes', 'new_sizes',
-           'find_size', 'need_size', 'add_size', 'Tables', 'new_tables', 'find_set', 'add_set', 'core_bits',
-           'count_core', 'mark_late', 'fill_modes', 'count_set', 'with_child', 'sum_set', 'extend_known', 'use_of',
-           'row_of', 'score_of', 'without', 'counts_without', 'known_counts', 'Rows', 'new_rows', 'place_of', 'keys_of',
-           'find_family', 'add_family', 'copy_rows', 'told', 'fill_smaller', 'fill_rows', 'shrink_set', 'set_of',
-           'grant_next', 'grant_all', 'Places', 'holds', 'look_around', 'value_places', 'new_places', 'bar', 'move',
-           'end_moves', 'improve', 'Turning', 'new_turning', 'bring', 'begin_turn', 'turn_on', 'improve_here',
-           'reach_all', 'Climb', 'new_climb', 'find_legal', 'gain_of', 'best_move', 'take_move', 'read_row',
-           'want_rows', 'climb_on', 'Growth', 'new_growth', 'ask_row', 'first_of', 'keep_best', 'deepen', 'best_near',
-           'as_leaf', 'grow_on', 'climb_here', 'distinct_rows', 'join_columns', 'number_codes', 'count_codes',
-           'first_rows', 'shares_of', 'Lookup', 'family_at', 'find_key', 'own_weights', 'times_child', 'normalise',
-           'draw_column', 'note_cells', 'times_noted', 'multiply', 'columns_around', 'evaluate', 'add_stratum',
-           'strata_by_bits', 'strata_by_rows', 'add_by_bits', 'share_cells', 'test_pairs']
+           'add_where', 'count_rows', 'add_terms', 'add_same', 'sum_piles', 'extend_rows', 'cut_all', 'count_each',
+           'rows_in', 'sum_family', 'score_columns', 'extend_cells', 'size_of', 'turns', 'extend', 'count_family',
+           'family_sums', 'count_dense', 'count_tables', 'count_extended', 'Trees', 'new_trees', 'enlarged',
+           'rank_branches', 'candidates_of', 'add_node', 'ask', 'descend', 'choose', 'set_shrunk', 'choose_all',
+           'network_of', 'Sizes', 'new_sizes', 'find_size', 'need_size', 'add_size', 'Tables', 'new_tables', 'find_set',
+           'add_set', 'core_bits', 'count_core', 'mark_late', 'fill_modes', 'count_set', 'with_child', 'sum_set',
+           'extend_known', 'use_of', 'row_of', 'score_of', 'without', 'counts_without', 'known_counts', 'Rows',
+           'new_rows', 'place_of', 'keys_of', 'find_family', 'add_family', 'copy_rows', 'told', 'fill_smaller',
+           'fill_rows', 'shrink_set', 'set_of', 'grant_next', 'grant_all', 'Places', 'holds', 'look_around',
+           'value_places', 'new_places', 'bar', 'move', 'end_moves', 'improve', 'Turning', 'new_turning', 'bring',
+           'begin_turn', 'turn_on', 'improve_here', 'reach_all', 'Climb', 'new_climb', 'find_legal', 'gain_of',
+           'best_move', 'take_move', 'read_row', 'want_rows', 'climb_on', 'Growth', 'new_growth', 'ask_row', 'first_of',
+           'keep_best', 'deepen', 'best_near', 'as_leaf', 'grow_on', 'climb_here', 'distinct_rows', 'join_columns',
+           'number_codes', 'count_codes', 'first_rows', 'shares_of', 'Lookup', 'family_at', 'find_key', 'own_weights',
+           'times_child', 'normalise', 'lean', 'draw_column', 'note_cells', 'times_noted', 'multiply', 'columns_around',
+           'evaluate', 'add_stratum', 'strata_by_bits', 'strata_by_rows', 'add_by_bits', 'share_cells', 'test_pairs']
 
 # %% ../nbs/98_kernels.ipynb #c279ec3e
 import math
@@ -622,6 +622,16 @@ def add_terms(terms, values, counts, size, low, alphas, sums):
         if n < length: sums[t] += values[np.uint64(low[t] + n)]
         else: sums[t] += far_term(terms.kind, terms.unit, alphas[t], n)
 
+# %% ../nbs/98_kernels.ipynb #7d1c4007
+@leaf
+def add_same(terms, slot, alpha, counts, size, sums):
+    "As `add_terms`, with one pseudo-count for all."
+    values = terms.values[slot]
+    if size < values.size:
+        for t in range(counts.size): sums[t] += values[np.uint64(counts[t])]
+        return
+    for t in range(counts.size): sums[t] += term(terms, slot, alpha, np.int64(counts[t]))
+
 # %% ../nbs/98_kernels.ipynb #bcc78c00
 @part
 def sum_piles(table, terms, rows, start, r, width, low, alphas, sums):
@@ -688,8 +698,8 @@ def cut_all(data, cell, size, counts):
 
 # %% ../nbs/98_kernels.ipynb #a441eab7
 @kernel
-def count_each(data, cells, sizes, skip, counts):
-    "Counts of cells in `counts[cell, state]`, for every state of every column; not of `skip`."
+def count_each(data, cells, sizes, skip, at, counts):
+    "Write counts of cells in `counts[at[cell], state]`, for every state of all columns; not `skip`."
     first, bits, (n_cells, words) = data.first, data.bits, cells.shape
     groups, states, least = len(data.rows), first[-1], 0.
     if groups: least = words * data.plan[5] * (states - data.n_states.size) / (1.5 + groups)
@@ -699,45 +709,50 @@ def count_each(data, cells, sizes, skip, counts):
     some = np.empty(512, np.int32)
     for e in range(n_cells):
         if e == skip: continue
-        at, cell = counts[e], cells[e]
+        out, cell = counts[at[e]], cells[e]
         for g in range(groups if start[e + 1] > start[e] else 0):
             width = min(512, states - 512 * g)
             part = some[:(width + 63) // 64 * 64]
             count_rows(data.rows[g], rows, start[e], start[e + 1], rest, counter, part)
-            for t in range(width): at[512 * g + t] = part[t]
-        if start[e + 1] == start[e]: cut_all(data, cell, sizes[e], at)
+            for t in range(width): out[512 * g + t] = part[t]
+        if start[e + 1] == start[e]: cut_all(data, cell, sizes[e], out)
 
 # %% ../nbs/98_kernels.ipynb #6331ef8b
+@leaf
+def rows_in(cell, first):
+    "How many rows a cell has: those of all states of the first column."
+    size = np.int64(0)
+    for t in range(first[1]): size += cell[t]
+    return size
+
+
 @kernel
 def sum_family(terms, use, data, counts, r, after, sums):
     "Sum the terms of `counts[cell, state]`, and of those without a column with `r` states."
     width, length, first = counts.shape[1], terms.values.shape[1], data.first
     values, total, n_alphas = terms.values.ravel(), np.empty(width, np.int32), sums.shape[1]
     low, alphas = np.empty((2, n_alphas, width), np.int64), np.empty((2, n_alphas, width))
-    for c in range(data.n_states.size):
+    for c in range(data.n_states.size if use.by_set else 0):
         for k in range(2):
             for a in range(n_alphas):
-                low[k, a, first[c]:first[c + 1]] = use.slots[data.n_states[c], k, a] * length
-                alphas[k, a, first[c]:first[c + 1]] = use.alphas[data.n_states[c], k, a]
+                for t in range(first[c], first[c + 1]):
+                    low[k, a, t] = use.slots[data.n_states[c], k, a] * length
+                    alphas[k, a, t] = use.alphas[data.n_states[c], k, a]
+    same, each = use.slots[data.n_states[0]], use.alphas[data.n_states[0]]
     for e in range(len(counts) // r):
         at = (e // after * r) * after + e % after
-        total[:] = 0
+        for t in range(width): total[t] = 0
         for y in range(r):
             cell = counts[at + y * after]
             for t in range(width): total[t] += cell[t]
-        if total[:first[1]].sum() == 0: continue
         for y in range(r + 1):
             k = np.int64(y == r)
             cell = total if k else counts[at + y * after]
-            for a in range(n_alphas):
-                of, sum = low[k, a], sums[k, a]
-                if data.total < length:
-                    for t in range(width): sum[t] += values[np.uint64(of[t] + cell[t])]
-                    continue
-                for t in range(width):
-                    n = np.int64(cell[t])
-                    if n < length: sum[t] += values[np.uint64(of[t] + n)]
-                    else: sum[t] += far_term(terms.kind, terms.unit, alphas[k, a, t], n)
+            size = rows_in(cell, first)
+            for a in range(n_alphas if size else 0):
+                if use.by_set:
+                    add_terms(terms, values, cell, size, low[k, a], alphas[k, a], sums[k, a])
+                else: add_same(terms, same[k, a], each[k, a], cell, size, sums[k, a])
 
 # %% ../nbs/98_kernels.ipynb #b1580075
 @kernel
@@ -759,7 +774,7 @@ def extend_cells(data, terms, use, child, cells, n_parents, candidates, out):
     "Scores of a family with each of `candidates` as one more parent, its cells counted with all."
     r, sizes, n = data.n_states[child], sizes_of(cells), len(cells)
     largest, counts = np.argmax(sizes), np.empty((n, data.first[-1]), np.int32)
-    count_each(data, cells, sizes, largest, counts)
+    count_each(data, cells, sizes, largest, np.arange(n), counts)
     rest = counts[largest]
     for t in range(rest.size): rest[t] = data.often[t]
     for e in range(n):
@@ -1240,11 +1255,8 @@ def core_bits(data, columns, margins, modes):
 def count_core(data, tables, columns, margins, counts):
     "Count the cells that no margin tells with every column, in `counts[cell, state]`."
     number, cells = core_bits(data, columns, margins, tables.modes)
-    some = np.empty((number.size, counts.shape[1]), np.int32)
-    count_each(data, cells, sizes_of(cells), np.int64(-1), some)
     counts[:] = 0
-    for e in range(number.size):
-        for t in range(counts.shape[1]): counts[number[e], t] = some[e, t]
+    count_each(data, cells, sizes_of(cells), np.int64(-1), number, counts)
 
 # %% ../nbs/98_kernels.ipynb #352882a4
 @leaf
@@ -1328,8 +1340,7 @@ def sum_set(data, terms, use, k, counts, out):
             low[t] = use.slots[data.n_states[c], k, 0] * length
             alphas[t] = use.alphas[data.n_states[c], k, 0]
     for e in range(len(counts)):
-        size = np.int64(0)
-        for t in range(first[1]): size += counts[e, t]
+        size = rows_in(counts[e], first)
         if size > 0: add_terms(terms, values, counts[e], size, low, alphas, sums)
     for c in range(out.size):
         out[c] = 0
@@ -2434,6 +2445,15 @@ def normalise(p, by_sum):
         by = 0.
         for s in range(p.shape[1]): by = by + p[i, s] if by_sum else max(by, p[i, s])
         for s in range(p.shape[1]): p[i, s] /= by
+
+# %% ../nbs/98_kernels.ipynb #7d1c4009
+@leaf
+def lean(p, x, step, out):
+    "Write `p[row, state]` into `out[2 * rows, state]`, and after them with weight moved to `x`."
+    n, r = p.shape
+    for i in range(n):
+        for s in range(r): out[i, s], out[n + i, s] = p[i, s], p[i, s] * (1 - step)
+        out[n + i, x[i]] += step
 
 # %% ../nbs/98_kernels.ipynb #7d1c4005
 @leaf

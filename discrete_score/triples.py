@@ -8,7 +8,7 @@ __all__ = ['KINDS', 'TripleRule', 'Pair', 'find_pairs', 'Triple', 'loose_edges',
 
 # %% ../nbs/22_triples.ipynb #d9f6456e
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
@@ -75,16 +75,27 @@ def _strengths(counts: Counts, near: np.ndarray) -> np.ndarray:
     return found + found.T
 
 # %% ../nbs/22_triples.ipynb #d2007aff
-def _separate(pair, sets: list[tuple], p: list[float], determined: bool, rule: TripleRule) -> Pair:
-    "What the tests of a pair given every set say; large ones count only if no small one separates."
-    apart = [(v, s) for v, s in zip(p, sets) if v > rule.level]
-    if not apart:
-        top = max([v for v in p if v == v], default=np.nan)
-        return Pair(*pair, "untestable" if determined or top != top else "unexplained", (), (), top)
-    least, top = min([len(s) for _, s in apart]), max(apart)[0]
-    if least <= rule.most: apart = [one for one in apart if len(one[1]) <= rule.most]
-    clear = [s for v, s in apart if len(s) == least and v > rule.clear]
-    return Pair(*pair, "explained", tuple([s for _, s in apart]), tuple(clear), top)
+def _by_pair(sets: Sequence[tuple], mask: np.ndarray, starts: np.ndarray) -> Iterator[tuple]:
+    "The sets that a mask marks, for each pair; `starts` are where the sets of pairs begin."
+    marked, many = [sets[k] for k in np.flatnonzero(mask).tolist()], np.add.reduceat(mask, starts)
+    for end, n in zip(np.cumsum(many).tolist(), many.tolist()): yield tuple(marked[end - n:end])
+
+
+def _separate(tests: Sequence[tuple], said: Answers, rule: TripleRule) -> dict[tuple, Pair]:
+    "What the tests of each pair say; large sets count only if no small one separates."
+    sets, many = [s for *_, given in tests for s in given], [len(given) for *_, given in tests]
+    starts, p = np.cumsum([0, *many[:-1]]), said.p_values
+    sizes, apart = np.array([*map(len, sets)]), p > rule.level
+    least = np.minimum.reduceat(np.where(apart, sizes, len(p) + rule.most), starts)
+    smallest = np.repeat(least, many)
+    kept = apart & ((sizes <= rule.most) | (smallest > rule.most))
+    clear = kept & (sizes == smallest) & (p > rule.clear)
+    top, blind = np.fmax.reduceat(p, starts), np.logical_or.reduceat(said.determined, starts)
+    states = np.where(np.isnan(top) | blind, "untestable", "unexplained")
+    states[np.logical_or.reduceat(apart, starts)] = "explained"
+    separators, convincing = (_by_pair(sets, mask, starts) for mask in (kept, clear))
+    about = zip(tests, states.tolist(), separators, convincing, top.tolist())
+    return {(i, j): Pair(i, j, *more) for (i, j, _), *more in about}
 
 # %% ../nbs/22_triples.ipynb #c60b75fc
 def find_pairs(
@@ -104,14 +115,8 @@ def find_pairs(
         return _sets([subsets(p, rule.most) for p in pools], [parents[v] for v in pair], rule.most)
     tests, found = [(*pair, sets(pair)) for pair in todo], {}
     ask_tests(counts, tests)
-    def act(some):
-        said, high = chi2_exact_flat(counts, some), 0
-        p, determined = said.p_values.tolist(), said.determined.tolist()
-        for i, j, given in some:
-            low, high = high, high + len(given)
-            about = given, p[low:high], any(determined[low:high])
-            found[i, j] = _separate((i, j), *about, rule)
-    spread(act, tests, 20 * len(todo) * counts.n)
+    def act(some): found.update(_separate(some, chi2_exact_flat(counts, some), rule))
+    if tests: spread(act, tests, 20 * len(todo) * counts.n)
     return [found[pair] for pair in todo]
 
 # %% ../nbs/22_triples.ipynb #04997559
