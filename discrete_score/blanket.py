@@ -519,7 +519,7 @@ def _p_compiled(self: BlanketScore, blanket, place, states):
     p = np.empty((len(rows), int(self.table_.n_states[blanket.column])))
     families = np.array([shelf.places[f] for f in own], np.int64)
     none = np.empty(0, np.int64), np.empty((0, len(rows)), np.int32)
-    compiled().multiply(whole, shelf.shares, families, small, rows, 0, *none, p)
+    compiled().multiply(whole, shelf.shares, families, small, rows, states[0], *none, p)
     return p
 
 # %% ../nbs/11_blanket.ipynb #6d7ada12

@@ -13,7 +13,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, MutableMapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
@@ -319,7 +319,18 @@ def spread(
     cuts = [k * len(items) // n for k in range(n + 1)]
     if neighbours: parts = [items[low:high] for low, high in zip(cuts, cuts[1:])]
     else: parts = [items[k::n] for k in range(n)]
-    list(_pool(n).map(act, parts))
+    _share(act, parts)
+
+
+def _share(act, parts):
+    "Do the first part here, and the others on other threads meanwhile."
+    tasks = [_pool(len(parts) - 1).submit(act, part) for part in parts[1:]]
+    _worker.busy = True
+    try: act(parts[0])
+    finally:
+        _worker.busy = False
+        wait(tasks)
+    for task in tasks: task.result()
 
 # %% ../nbs/06_counts.ipynb #65b1d232
 class Turns:

@@ -1231,16 +1231,18 @@ def fingerprint(
     "A hash of the table's names, states, codes and weights."
     if hasattr(table, "fingerprint"): return table.fingerprint()
     codes = np.ascontiguousarray(table.codes, dtype=np.int64)
-    parts = [repr((table.names, table.schema.states)).encode(), codes.tobytes()]
-    if table.weights is not None: parts.append(table.weights.tobytes())
+    about, found = repr((table.names, table.schema.states)).encode(), hashlib.blake2b(digest_size=16)
+    parts = [about, b"|", codes]
+    if table.weights is not None: parts += [b"|", table.weights.tobytes()]
     if table.partial is not None: parts += _partial_bytes(table.partial)
-    return hashlib.blake2b(b"|".join(parts), digest_size=16).hexdigest()
+    for part in parts: found.update(part)
+    return found.hexdigest()
 
 
 def _partial_bytes(rest) -> list[bytes]:
     "The content of rows in which a cell is missing."
     codes = np.ascontiguousarray(rest.codes, dtype=np.int64).tobytes()
-    return [codes] if rest.weights is None else [codes, rest.weights.tobytes()]
+    return [b"|", codes] if rest.weights is None else [b"|", codes, b"|", rest.weights.tobytes()]
 
 # %% ../nbs/01_files.ipynb #97962ed3
 def versions() -> dict[str, str]:  # Package -> version

@@ -23,8 +23,9 @@ __all__ = ['LEVELS', 'PLAN', 'RISING', 'LEFT_OUT', 'LIKELIHOOD', 'WAYS', 'SET', 
            'best_move', 'take_move', 'read_row', 'want_rows', 'climb_on', 'Growth', 'new_growth', 'ask_row', 'first_of',
            'keep_best', 'deepen', 'best_near', 'as_leaf', 'grow_on', 'climb_here', 'distinct_rows', 'join_columns',
            'number_codes', 'count_codes', 'first_rows', 'shares_of', 'Lookup', 'family_at', 'find_key', 'own_weights',
-           'times_child', 'normalise', 'lean', 'draw_column', 'note_cells', 'times_noted', 'multiply', 'columns_around',
-           'evaluate', 'add_stratum', 'strata_by_bits', 'strata_by_rows', 'add_by_bits', 'share_cells', 'test_pairs']
+           'times_child', 'normalise', 'lean', 'draw_column', 'note_cells', 'own_noted', 'times_noted', 'noted',
+           'multiply', 'columns_around', 'evaluate', 'add_stratum', 'strata_by_bits', 'strata_by_rows', 'add_by_bits',
+           'share_cells', 'test_pairs']
 
 # %% ../nbs/98_kernels.ipynb #c279ec3e
 import math
@@ -2479,38 +2480,55 @@ def note_cells(table, columns, cells):
         for i in range(cells.size): cells[i] += column[i] * step
 
 # %% ../nbs/98_kernels.ipynb #7220a387
-@part
-def times_noted(table, columns, rows, parent, cells, p):
-    "As `times_child`, by the cells of all rows."
+@leaf
+def own_noted(table, rows, x, cells, p):
+    "As `own_weights`, by the cells of all rows; `x` are the states of the child in `rows`."
     _, n, r = table.shares.shape
-    own, step = columns[parent], np.int64(0)
+    full, left = table.shares[0].reshape(n * r), table.shares[1].reshape(n * r)
+    for s in range(r):
+        for i in range(rows.size):
+            at = np.int64(cells[np.uint64(rows[i])])
+            p[i, s] = left[np.uint64(at)] if x[i] == s else full[np.uint64(at - x[i] + s)]
+
+
+@leaf
+def times_noted(table, rows, x, parent, cells, p):
+    "As `times_child`, by the cells of all rows; `x` are the states of `parent` in `rows`."
+    _, n, r = table.shares.shape
+    step = np.int64(0)
     for k in range(table.parents.size):
         if table.parents[k] == parent: step = table.strides[k] * r
     full, left = table.shares[2].reshape(n * r), table.shares[3].reshape(n * r)
-    for i in range(rows.size):
-        at, x = np.int64(cells[np.uint64(rows[i])]), np.int64(own[np.uint64(rows[i])])
-        kept = p[i, np.uint64(x)] * left[np.uint64(at)]
-        at -= x * step
-        for s in range(p.shape[1]): p[i, s] *= full[np.uint64(at + s * step)]
-        p[i, np.uint64(x)] = kept
+    for s in range(p.shape[1]):
+        for i in range(rows.size):
+            at = np.int64(cells[np.uint64(rows[i])])
+            p[i, s] *= left[np.uint64(at)] if x[i] == s else full[np.uint64(at + (s - x[i]) * step)]
 
 # %% ../nbs/98_kernels.ipynb #23eb2e60
 @part
-def multiply(whole, shares, families, columns, rows, parent, places, notes, p):
-    "Write the distributions of `parent` into `p[row, state]`: its own family, then its children's."
-    own_weights(family_at(whole, shares, families[0]), columns, rows, p)
-    for k in range(1, families.size):
-        at = families[k]
-        table = family_at(whole, shares, at)
-        if len(notes) and places[at] < 0 and 8 * rows.size > notes.shape[1]:
-            if table.keys.size == 0 and places[-1] < len(notes):
-                places[at] = places[-1]
-                places[-1] += 1
-                note_cells(table, columns, notes[places[at]])
-        if len(notes) and places[at] >= 0:
-            times_noted(table, columns, rows, parent, notes[places[at]], p)
-        else: times_child(table, columns, rows, parent, p)
-        if k % 8 == 0: normalise(p, False)
+def noted(table, at, columns, n, places, notes):
+    "Where the cells of a family are noted, now if it pays for `n` rows; -1 if they are not."
+    if len(notes) == 0: return np.int64(-1)
+    pays = places[at] < 0 and table.keys.size == 0 and 8 * n > notes.shape[1]
+    if pays and places[-1] < len(notes):
+        places[at] = places[-1]
+        places[-1] += 1
+        note_cells(table, columns, notes[places[at]])
+    return places[at]
+
+
+@part
+def multiply(whole, shares, families, columns, rows, x, places, notes, p):
+    "Write distributions of the first child into `p[row, state]`: its own family, then children's."
+    parent = whole[families[0]]
+    for k in range(families.size):
+        table = family_at(whole, shares, families[k])
+        note = noted(table, families[k], columns, rows.size, places, notes)
+        if k == 0 and note < 0: own_weights(table, columns, rows, p)
+        elif k == 0: own_noted(table, rows, x, notes[note], p)
+        elif note < 0: times_child(table, columns, rows, parent, p)
+        else: times_noted(table, rows, x, parent, notes[note], p)
+        if k > 0 and k % 8 == 0: normalise(p, False)
     normalise(p, True)
 
 # %% ../nbs/98_kernels.ipynb #de7afde3
@@ -2549,8 +2567,8 @@ def evaluate(data, whole, shares, families, starts, seen, ends, x, weight, p):
             for i in range(used): row[i], weight[low + i] = few[i], often[i]
         ends[b + 1] = low + used
         for i in range(used): x[low + i] = data.columns[around[0], row[i]]
-        found, j, out = row[:used], around[0], p[low:low + used]
-        multiply(whole, shares, some, data.columns, found, j, places, notes, out)
+        found, states, out = row[:used], x[low:low + used], p[low:low + used]
+        multiply(whole, shares, some, data.columns, found, states, places, notes, out)
 
 # %% ../nbs/98_kernels.ipynb #0a547971
 @leaf
