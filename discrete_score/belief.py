@@ -53,17 +53,18 @@ def fit(
     "Find the best network, test its triples, and search again with what they compel."
     table = as_table(table)
     known = as_known(knowledge, table.names)
-    self._listen(table, known.before, known.forbidden)
+    self._listen(table, known.before, known.forbidden, keep=True)
     self.joint_ = reachable(self.arrows_ | known.before)
     self._required, allowed = known.required, ~self.joint_.T & ~known.forbidden
     if not allowed.all(): self._hold(allowed)
+    self.free_.sets.families.keep_counts(False)
     return self
 
 # %% ../nbs/25_belief.ipynb #8307cea3
 @patch
-def _listen(self: Belief, table: Table, before: np.ndarray, forbidden: np.ndarray) -> Belief:
-    "Find the best network, test its triples, and keep what agrees with what is known."
-    EvidenceGuide.fit(self, table)
+def _listen(self: Belief, table: Table, before: np.ndarray, forbidden: np.ndarray, *, keep=False):
+    "Find the best network, test its triples, and take what agrees with what is known."
+    self._learn(table, as_known(None, table.names), keep=keep)
     self.free_, counts = self.ordering_, self.ordering_.sets.families.counts
     network = self.free_.network if counts.whole else np.zeros_like(before)
     self.triples_ = find_triples(counts, network, table.names, self.rule)

@@ -53,13 +53,18 @@ def fit(
 ) -> EvidenceGuide:  # The guide itself
     "Find the best network, and how firmly the data hold its arrows."
     table = as_table(table)
+    return self._learn(table, as_known(knowledge, table.names))
+
+
+@patch
+def _learn(self: EvidenceGuide, table: Table, known: Known, *, keep=False):
+    "Find the best network; `keep` what was counted for another search."
     families, start, self.names_ = families_of(table, self.score), None, table.names
-    known = as_known(knowledge, table.names)
     allowed = None if known.nothing else known.allowed
     if self.score == "bdeu": families, start = choose_sample_size(families, seed=self.seed)
     if allowed is not None: start = None
     self.ordering_ = best_ordering(families, start, allowed=allowed, patience=self.patience,
-                                   climbs=self.climbs, seed=self.seed)
+                                   climbs=self.climbs, seed=self.seed, keep=keep)
     log, self.score_ = np.log(table.total), families.rule
     self.tau_, self.firm_ = self.tolerance * log, self.firmness * log
     self._now, self._known, self._allowed, self._arrows = self.ordering_, {}, allowed, None

@@ -1334,15 +1334,16 @@ def with_child(data, child, parents):
 def sum_set(data, terms, use, k, counts, out):
     "Sum the terms of `counts[cell, state]` for each column as one more of the set, `out[d]`."
     width, length, first = counts.shape[1], terms.values.shape[1], data.first
-    values, sums, low = terms.values.ravel(), np.zeros(width, np.int64), np.empty(width, np.int64)
-    alphas = np.empty(width)
-    for c in range(out.size):
+    sums, plain, states = np.zeros(width, np.int64), terms.kind == LIKELIHOOD, data.n_states
+    low, alphas = np.empty(0 if plain else width, np.int64), np.empty(0 if plain else width)
+    for c in range(0 if plain else out.size):
         for t in range(first[c], first[c + 1]):
-            low[t] = use.slots[data.n_states[c], k, 0] * length
-            alphas[t] = use.alphas[data.n_states[c], k, 0]
+            low[t], alphas[t] = use.slots[states[c], k, 0] * length, use.alphas[states[c], k, 0]
+    values, slot = terms.values.ravel(), use.slots[states[0], k, 0]
     for e in range(len(counts)):
         size = rows_in(counts[e], first)
-        if size > 0: add_terms(terms, values, counts[e], size, low, alphas, sums)
+        if plain and size > 0: add_same(terms, slot, 0., counts[e], size, sums)
+        elif size > 0: add_terms(terms, values, counts[e], size, low, alphas, sums)
     for c in range(out.size):
         out[c] = 0
         for t in range(first[c], first[c + 1]): out[c] += sums[t]

@@ -444,12 +444,13 @@ def fill(self: Families,
 # %% ../nbs/07_scores.ipynb #2000e336
 @patch
 def keep_counts(self: Families,
-    keep: bool,  # From here on? What is kept is let go in any case
+    keep: bool,  # From here on? If not, what is kept is let go
 ) -> None:
     "Let kernels keep counts of small sets, from which larger ones are counted, if there are any."
     if not self.compiled: return
     with self.turns:
-        self._tables = None if keep and self.rule.by_set else self._no_tables()
+        if not keep or not self.rule.by_set: self._tables = self._no_tables()
+        elif self._tables is self._nothing: self._tables = None
 
 
 @patch

@@ -682,6 +682,7 @@ def best_ordering(
     climbs: int = 1,  # Climb so often from the empty network, with other ties each time
     seed: int = 0,  # Settles ties and draws, together with the names
     known: ParentSets | None = None,  # Of such a search where more edges were allowed
+    keep: bool = False,  # Leave counts that are kept to the next search?
 ) -> Ordering:
     "The best order found by moves, from random members of the class and by turning arrows."
     columns = sorted(range(families.d) if columns is None else map(int, columns))
@@ -698,7 +699,7 @@ def best_ordering(
     best = sorted(found.values(), key=lambda ordering: -ordering.value)[:3]
     best = [ordering.wander(patience=patience, seed=seed) for ordering in best]
     best = max(best, key=lambda ordering: ordering.value).settle()
-    families.keep_counts(False)
+    if not keep: families.keep_counts(False)
     return best
 
 # %% ../nbs/08_search.ipynb #7f3c1c01
