@@ -1231,8 +1231,8 @@ def fingerprint(
     "A hash of the table's names, states, codes and weights."
     if hasattr(table, "fingerprint"): return table.fingerprint()
     codes = np.ascontiguousarray(table.codes, dtype=np.int64)
-    about, found = repr((table.names, table.schema.states)).encode(), hashlib.blake2b(digest_size=16)
-    parts = [about, b"|", codes]
+    parts = [repr((table.names, table.schema.states)).encode(), b"|", codes]
+    found = hashlib.blake2b(digest_size=16)
     if table.weights is not None: parts += [b"|", table.weights.tobytes()]
     if table.partial is not None: parts += _partial_bytes(table.partial)
     for part in parts: found.update(part)

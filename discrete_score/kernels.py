@@ -700,7 +700,7 @@ def cut_all(data, cell, size, counts):
 # %% ../nbs/98_kernels.ipynb #a441eab7
 @kernel
 def count_each(data, cells, sizes, skip, at, counts):
-    "Write counts of cells in `counts[at[cell], state]`, for every state of all columns; not `skip`."
+    "Write counts of cells in `counts[at[cell], state]`, for all states of all columns; not `skip`."
     first, bits, (n_cells, words) = data.first, data.bits, cells.shape
     groups, states, least = len(data.rows), first[-1], 0.
     if groups: least = words * data.plan[5] * (states - data.n_states.size) / (1.5 + groups)

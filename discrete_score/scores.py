@@ -254,7 +254,8 @@ def sizes(self: Families,
         if sizes is not None and not sizes.n_wanted[0]: return self._terms, sizes
         wanted = set() if sizes is None else set(sizes.wanted[:sizes.n_wanted[0]].tolist())
         free = 0 if sizes is None else len(self._terms.values) - len(self._slots)
-        crowded = sizes is not None and 2 * np.count_nonzero(sizes.keys) > len(sizes.keys) - len(wanted)
+        places = 0 if sizes is None else len(sizes.keys) - len(wanted)
+        crowded = sizes is not None and 2 * np.count_nonzero(sizes.keys) > places
         if len(wanted) > free or crowded or self._terms is None:
             self._new_terms(4 * self.d + 4)
         if self._sizes is None:
