@@ -7,6 +7,7 @@ __all__ = ['Blanket', 'blankets', 'blanket_conditional', 'deeper_parents', 'impr
 
 # %% ../nbs/11_blanket.ipynb #0abe3676
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from math import comb, log
 from threading import Lock, local
@@ -263,8 +264,35 @@ def fit(self: BlanketScore,
     self.families_ = families_of(self.table_, self.score)
     self._last, self._climbed, self._networks, self._values = None, None, {}, {}
     self._families, self._terms = _Cache(self.cache_mb), _Cache(self.cache_mb)
-    self._shelf, self._around = _Shelf(self.cache_mb), (None, {})
+    self._shelf, self._around, self._said = _Shelf(self.cache_mb), _Around(self.table_.d), {}
     return self
+
+# %% ../nbs/11_blanket.ipynb #c1969007
+class _Around:
+    "The blankets of a network, kept from one network to the next."
+    def __init__(self, d):
+        self.dag, self.parents = np.zeros((d, d), bool), [()] * d
+        self.blankets = [Blanket(j, (), ()) for j in range(d)]
+
+    def go_to(self, dag):
+        "Take in another network."
+        changed, touched = np.flatnonzero((dag != self.dag).any(0)).tolist(), set()
+        for c in changed:
+            before, self.parents[c] = self.parents[c], tuple(np.flatnonzero(dag[:, c]).tolist())
+            touched.update((c, *before, *self.parents[c]))
+        for j in touched:
+            children = tuple((c, self.parents[c]) for c in np.flatnonzero(dag[j]).tolist())
+            self.blankets[j] = Blanket(j, self.parents[j], children)
+        self.dag = dag
+
+
+class _Said:
+    "What was said last of every column, and of which blanket."
+    def __init__(self, d): self.blankets, self.values = [None] * d, np.empty((2, d))
+
+    def update(self, around, known):
+        "Write down what blankets of some columns are worth."
+        for b in around: self.blankets[b.column], self.values[:, b.column] = b, known[b]
 
 # %% ../nbs/11_blanket.ipynb #30f4370a
 class _Cache:
@@ -366,6 +394,15 @@ def replay(self: BlanketScore,
     self.network(columns)
     return self
 
+# %% ../nbs/11_blanket.ipynb #7d1c5020
+@patch
+def fork(self: BlanketScore) -> BlanketScore:
+    "The same estimator for another path from here, on another thread: both share what they learn."
+    twin, d = copy(self), self.table_.d
+    twin._networks, twin._said = dict(self._networks), {}
+    twin._shelf, twin._around = _Shelf(self.cache_mb), _Around(d)
+    return twin
+
 # %% ../nbs/11_blanket.ipynb #2acf7178
 @patch
 def _to_predict(self: BlanketScore, table):
@@ -395,6 +432,8 @@ class _Term:
     x: np.ndarray  # State of the column in each configuration
     weight: np.ndarray  # Rows with each configuration
     p: np.ndarray  # `[configuration, state]`
+    batch: "_Batch | None" = None  # The terms that lie beside it
+    place: int = 0  # Which of them it is
 
     @property
     def nbytes(self): return self.x.nbytes + self.weight.nbytes + self.p.nbytes
@@ -408,6 +447,30 @@ class _Term:
         total = self.weight.sum()
         mean = (self.weight * values).sum() / total
         return mean, np.sqrt((self.weight * (values - mean) ** 2).sum()) / total
+
+# %% ../nbs/11_blanket.ipynb #7d1c5021
+@dataclass(frozen=True, eq=False)
+class _Batch:
+    "Terms of columns with as many states, one after the other."
+    x: np.ndarray  # As in `_Term`, of all of them
+    weight: np.ndarray
+    p: np.ndarray
+    ends: np.ndarray  # Where each ends
+
+    def terms(self):
+        "One after the other."
+        cuts = [0, *self.ends.tolist()]
+        return [_Term(self.x[low:high], self.weight[low:high], self.p[low:high], self, k)
+                for k, (low, high) in enumerate(zip(cuts, cuts[1:]))]
+
+
+def _batch(terms):
+    "Terms of columns with as many states as a batch: the one they are, if they are all of it."
+    found, whole = terms[0].batch, len(terms)
+    beside = all(t.batch is found and t.place == k for k, t in enumerate(terms))
+    if beside and found is not None and whole == len(found.ends): return found
+    x, w, p = (np.concatenate([getattr(t, k) for t in terms]) for k in ("x", "weight", "p"))
+    return _Batch(x, np.asarray(w, float), p, np.cumsum([len(t.x) for t in terms]))
 
 # %% ../nbs/11_blanket.ipynb #ea6ad5b2
 @patch
@@ -449,18 +512,27 @@ def _room(n):
 # %% ../nbs/11_blanket.ipynb #9a52f348
 @patch
 def _evaluate_compiled(self: BlanketScore, around):
-    "The `_Term` of each of some blankets of columns with as many states, by kernels."
-    data, shelf, n, k = self.families_.counts.data(), self._shelf, self.table_.n, len(around)
+    "Blankets with their `_Term`s, by kernels; those of columns with as many states are a batch."
+    states, n, k = self.table_.n_states, self.table_.n, len(around)
+    around = sorted(around, key=lambda b: states[b.column])
+    shelf, r = self._shelf, states[[b.column for b in around]]
     places = [[shelf.places[f] for f in _families_of(b)] for b in around]
     starts = np.cumsum([0, *map(len, places)])
     families = np.array([at for some in places for at in some], np.int64)
-    r, ends = int(self.table_.n_states[around[0].column]), np.zeros(k + 1, np.int64)
-    out = np.empty(k * n, np.int64), np.empty(k * n, np.int64), np.empty((k * n, r))
+    ends, x, weight = np.zeros(k + 1, np.int64), np.empty(k * n, np.int64), np.empty(k * n)
+    p = np.empty(n * int(r.sum()))
     about = shelf.whole, shelf.shares, families, starts, _room(n), ends
-    compiled().evaluate(data, *about, *out)
-    x, weight, p = (part[:ends[-1]].copy() for part in out)
-    return [_Term(x[low:high], weight[low:high], p[low:high])
-            for low, high in zip(ends.tolist(), ends[1:].tolist())]
+    compiled().evaluate(self.families_.counts.data(), *about, x, weight, p)
+    x, weight, p = x[:ends[-1]].copy(), weight[:ends[-1]].copy(), p[:np.diff(ends) @ r].copy()
+    at = 0
+    for m in np.unique(r).tolist():
+        low, high = np.searchsorted(r, (m, m + 1)).tolist()
+        first, last = int(ends[low]), int(ends[high])
+        rows, size = slice(first, last), (last - first) * m
+        part = x[rows], weight[rows], p[at:at + size].reshape(-1, m)
+        batch = _Batch(*part, ends[low + 1:high + 1] - first)
+        yield from zip(around[low:high], batch.terms())
+        at += size
 
 # %% ../nbs/11_blanket.ipynb #deeef284
 @patch
@@ -477,7 +549,7 @@ def _ask(self: BlanketScore, around):
 @dataclass(frozen=True, eq=False)
 class _LongTerm(_Term):
     "The same with too many configurations to hold what belongs to each."
-    some: Callable  # Conditionals and states of the column from one configuration to another
+    some: Callable | None = None  # Conditionals and states from one configuration to another
 
     def over(self, act):
         "What `act(p, x)` gives, for all configurations."
@@ -501,7 +573,7 @@ def _evaluate_apart(self: BlanketScore, blanket, columns):
         else: p = self._product_at(blanket, {c: states[k] for c, k in place.items()}, True)
         return p, states[0].astype(np.int64)
     if counts.is_long(columns):
-        return _LongTerm(Elsewhere(), seen.weight, Elsewhere(), some)
+        return _LongTerm(Elsewhere(), seen.weight, Elsewhere(), some=some)
     p, x = some(0, len(seen))
     return _Term(x, seen.weight, p)
 
@@ -528,11 +600,9 @@ def _terms_of(self: BlanketScore, around):
     "The `_Term` of each of some blankets, remembered while memory allows; long ones are made anew."
     counts, kept = self.families_.counts, self._terms
     found = {b: kept.items.get(b) for b in around}
-    new, by_states = [b for b, term in found.items() if term is None], {}
+    new = [b for b, term in found.items() if term is None]
     if counts.apart or counts.weights is not None: found |= {b: self._evaluate(b) for b in new}
-    else:
-        for b in new: by_states.setdefault(int(self.table_.n_states[b.column]), []).append(b)
-        for some in by_states.values(): found |= zip(some, self._evaluate_compiled(some))
+    elif new: found |= self._evaluate_compiled(new)
     with _ONE_AT_A_TIME:
         for b in new:
             if not isinstance(found[b], _LongTerm): kept.keep(b, found[b])
@@ -564,44 +634,31 @@ def _each_term(self: BlanketScore, around):
     for some in self._portions(around): yield from self._terms_of(some)
 
 # %% ../nbs/11_blanket.ipynb #e5b7d1c3
-def _influence(measure, parts, x, step=1e-8):
-    "Measure of each distribution of some `parts`, and where it goes if weight is moved to `x`."
-    p, n = np.concatenate(parts), len(x)
-    pair = np.empty((2 * n, p.shape[1]))
-    compiled().lean(p, x, step, pair)
-    found = measure(pair)
-    value = found[:n]
-    return value, value + (found[n:] - value) / step
+_STEP = 1e-8  # Weight that is moved to see where a measure goes
+
+
+def _leaning(measure, p, x):
+    "Measure of each distribution, and after them with a little weight moved to `x`."
+    pair = np.empty((2 * len(x), p.shape[1]))
+    compiled().lean(p, x, _STEP, pair)
+    return measure(pair)
+
+
+def _influence(measure, p, x):
+    "Measure of each distribution, and where it goes if weight is moved to `x`."
+    value, leaning = np.split(_leaning(measure, p, x), 2)
+    return value, value + (leaning - value) / _STEP
 
 # %% ../nbs/11_blanket.ipynb #2acc1885
 def _estimates(terms, measure):
     "V and its standard error: mean of the measure, spread of the rows' influence on it."
     if isinstance(terms[0], _LongTerm):
-        found = [term.over(lambda p, x: _influence(measure, [p], x)) for term in terms]
+        found = [term.over(lambda p, x: _influence(measure, p, x)) for term in terms]
         return [(t.mean(value)[0], t.mean(lean)[1]) for t, (value, lean) in zip(terms, found)]
-    x, w = (np.concatenate([getattr(t, k) for t in terms]) for k in ("x", "weight"))
-    value, lean = _influence(measure, [t.p for t in terms], x)
-    sizes = [len(t.x) for t in terms]
-    ends = np.cumsum(sizes).tolist()
-    parts = [slice(end - size, end) for end, size in zip(ends, sizes)]
-    def sums(values): return np.array([np.add.reduce(values[part]) for part in parts])
-    total = sums(w)
-    mean = sums(w * lean) / total
-    errors = np.sqrt(sums(w * (lean - np.repeat(mean, sizes)) ** 2)) / total
-    return list(zip(sums(w * value) / total, errors))
-
-# %% ../nbs/11_blanket.ipynb #c1969007
-@patch
-def _blankets(self: BlanketScore, columns):
-    "The blankets of `columns` in their network, from those of the last one."
-    dag, (last, known) = self.network(columns).dag, self._around
-    if last is None: new = np.ones(len(dag), bool)
-    else:
-        changed = (dag != last).any(0)
-        new = changed | (dag | last)[:, changed].any(1)
-    known = known | {b.column: b for b in blankets(dag, np.flatnonzero(new).tolist())}
-    self._around = dag, known
-    return [known[j] for j in columns]
+    batch, out = _batch(terms), np.empty((len(terms), 2))
+    found = _leaning(measure, batch.p, batch.x)
+    compiled().average(found, _STEP, batch.weight, batch.ends, out)
+    return out.tolist()
 
 # %% ../nbs/11_blanket.ipynb #8df586df
 @patch
@@ -611,8 +668,9 @@ def values(self: BlanketScore,
 ) -> tuple[np.ndarray, np.ndarray]:  # V and its standard errors, aligned with `columns`
     "Expected randomness of each remaining column given the other remaining ones (Theorem 1)."
     columns, measure = self._columns(columns), as_measure(measure)
-    known = self._values.setdefault(measure, {})
-    around = self._blankets(columns)
+    known, said = self._values.setdefault(measure, {}), self._said.get(measure)
+    if said is None: said = self._said[measure] = _Said(self.table_.d)
+    self._around.go_to(self.network(columns).dag)
     def act(some):
         groups = {}
         for b, term in zip(some, self._terms_of(some)):
@@ -621,10 +679,12 @@ def values(self: BlanketScore,
         for group in groups.values():
             found, terms = zip(*group)
             known.update(zip(found, _estimates(terms, measure)))
-    missing = [b for b in around if b not in known]
+    new = [b for j in columns if (b := self._around.blankets[j]) is not said.blankets[j]]
+    missing = [b for b in new if b not in known]
     self._ask(missing)
     for some in self._portions(missing): spread(act, some, 32 * len(some) * self.table_.n)
-    V, errors = np.array([known[b] for b in around]).T
+    said.update(new, known)
+    V, errors = said.values[:, list(columns)]
     return V, errors
 
 # %% ../nbs/11_blanket.ipynb #a602260b

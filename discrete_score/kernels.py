@@ -19,12 +19,13 @@ __all__ = ['LEVELS', 'PLAN', 'RISING', 'LEFT_OUT', 'LIKELIHOOD', 'WAYS', 'SET', 
            'new_rows', 'place_of', 'keys_of', 'find_family', 'add_family', 'copy_rows', 'told', 'fill_smaller',
            'fill_rows', 'shrink_set', 'set_of', 'grant_next', 'grant_all', 'Places', 'holds', 'look_around',
            'value_places', 'new_places', 'bar', 'move', 'end_moves', 'improve', 'Turning', 'new_turning', 'bring',
-           'begin_turn', 'turn_on', 'improve_here', 'reach_all', 'Climb', 'new_climb', 'find_legal', 'gain_of',
-           'best_move', 'take_move', 'read_row', 'want_rows', 'climb_on', 'Growth', 'new_growth', 'ask_row', 'first_of',
-           'keep_best', 'deepen', 'best_near', 'as_leaf', 'grow_on', 'climb_here', 'distinct_rows', 'join_columns',
-           'number_codes', 'count_codes', 'first_rows', 'shares_of', 'Lookup', 'family_at', 'find_key', 'own_weights',
-           'times_child', 'normalise', 'lean', 'draw_column', 'note_cells', 'own_noted', 'times_noted', 'noted',
-           'multiply', 'columns_around', 'evaluate', 'add_stratum', 'strata_by_bits', 'strata_by_rows', 'add_by_bits',
+           'begin_turn', 'turn_on', 'improve_here', 'reach_all', 'Climb', 'new_climb', 'copy_part', 'copy_climb',
+           'climb_among', 'find_legal', 'gain_of', 'best_move', 'take_move', 'read_row', 'want_rows', 'climb_on',
+           'Growth', 'new_growth', 'ask_row', 'first_of', 'keep_best', 'deepen', 'best_near', 'as_leaf', 'grow_on',
+           'climb_here', 'distinct_rows', 'join_columns', 'number_codes', 'count_codes', 'first_rows', 'shares_of',
+           'Lookup', 'family_at', 'find_key', 'own_weights', 'times_child', 'normalise', 'lean', 'sum_block',
+           'sum_pairs', 'average', 'draw_column', 'note_cells', 'own_noted', 'times_noted', 'noted', 'multiply',
+           'columns_around', 'evaluate', 'add_stratum', 'strata_by_bits', 'strata_by_rows', 'add_by_bits',
            'share_cells', 'test_pairs']
 
 # %% ../nbs/98_kernels.ipynb #c279ec3e
@@ -1953,6 +1954,18 @@ class Climb(NamedTuple):
     done: np.ndarray  # How many moves; when rows were last emptied, `[2]`
 
 # %% ../nbs/98_kernels.ipynb #7d1c2a13
+def _empty_climb(n, d):
+    "A climb over `n` of `d` columns that has nothing in it yet."
+    dag, after, allowed, fixed, need = np.zeros((5, n, n), bool)
+    add, drop = np.full((2, n, n), np.nan)
+    legal, roles, ties = (np.zeros((n, m), kind) for m, kind in
+                          ((n, np.uint8), (d, np.uint8), (n, np.uint64)))
+    columns, n_parents, todo = np.zeros((3, n), np.int64)
+    return Climb(dag, after, allowed, fixed, add, drop, need, ties, legal, roles, columns,
+                 n_parents, np.full(n, np.nan), np.full(n, -1), np.zeros(n, bool), todo,
+                 np.zeros(2, np.int64))
+
+
 def new_climb(
     columns: np.ndarray,  # That take part, in increasing order
     d: int,  # Columns of the table
@@ -1960,12 +1973,49 @@ def new_climb(
     ties: np.ndarray,  # Settle ties between edges
 ) -> Climb:
     "A climb that has not begun."
-    n, (dag, allowed, fixed) = len(columns), masks
-    after, none, each = np.zeros((n, n), bool), np.full((n, n), np.nan), np.zeros(n, np.int64)
-    reach_all(dag, after)
-    return Climb(dag, after, allowed, fixed, none, none.copy(), np.zeros((n, n), bool), ties,
-                 np.zeros((n, n), np.uint8), np.zeros((n, d), np.uint8), columns, dag.sum(0),
-                 np.full(n, np.nan), each - 1, np.zeros(n, bool), each, np.zeros(2, np.int64))
+    state, (dag, allowed, fixed) = _empty_climb(len(columns), d), masks
+    reach_all(dag, state.after)
+    return state._replace(dag=dag, allowed=allowed, fixed=fixed, ties=ties, columns=columns,
+                          n_parents=dag.sum(0))
+
+# %% ../nbs/98_kernels.ipynb #7d1c5008
+@leaf
+def copy_part(matrix, keep, out):
+    "Write the rows and columns `keep` of a matrix."
+    for a in range(keep.size):
+        row, to = matrix[keep[a]], out[a]
+        for b in range(keep.size): to[b] = row[np.uint64(keep[b])]
+
+
+@kernel
+def copy_climb(state, keep, less):
+    "Write what a climb knows of the columns `keep` into one that has not begun."
+    copy_part(state.dag, keep, less.dag)
+    copy_part(state.allowed, keep, less.allowed)
+    copy_part(state.fixed, keep, less.fixed)
+    copy_part(state.ties, keep, less.ties)
+    copy_part(state.add, keep, less.add)
+    copy_part(state.drop, keep, less.drop)
+    less.done[1] = state.done[1]
+    for b in range(keep.size):
+        j = keep[b]
+        less.columns[b] = state.columns[j]
+        for a in range(keep.size): less.n_parents[b] += less.dag[a, b]
+        for c in range(state.roles.shape[1]): less.roles[b, c] = state.roles[j, c]
+        if less.n_parents[b] == state.n_parents[j]:
+            less.now[b], less.at[b] = state.now[j], state.at[j]
+    reach_all(less.dag, less.after)
+
+
+def climb_among(
+    state: Climb,  # A climb
+    inside: np.ndarray,  # Which of all columns to keep, `[d]`
+) -> Climb:
+    "The same climb over some of its columns."
+    keep, d = np.flatnonzero(inside[state.columns]), state.roles.shape[1]
+    less = _empty_climb(len(keep), d)
+    copy_climb(state, keep, less)
+    return less
 
 # %% ../nbs/98_kernels.ipynb #016d3548
 @leaf
@@ -2457,6 +2507,58 @@ def lean(p, x, step, out):
         for s in range(r): out[i, s], out[n + i, s] = p[i, s], p[i, s] * (1 - step)
         out[n + i, x[i]] += step
 
+# %% ../nbs/98_kernels.ipynb #7d1c5002
+@leaf
+def sum_block(v, low, n):
+    "The sum of up to 128 numbers from `v[low]` on, in eight parts."
+    end, total = low + n - n % 8, 0.
+    if n >= 8:
+        a, b, c, d = v[low], v[low + 1], v[low + 2], v[low + 3]
+        e, f, g, h = v[low + 4], v[low + 5], v[low + 6], v[low + 7]
+        for i in range(low + 8, end, 8):
+            a, b, c, d = a + v[i], b + v[i + 1], c + v[i + 2], d + v[i + 3]
+            e, f, g, h = e + v[i + 4], f + v[i + 5], g + v[i + 6], h + v[i + 7]
+        total = ((a + b) + (c + d)) + ((e + f) + (g + h))
+    for i in range(end, low + n): total += v[i]
+    return total
+
+# %% ../nbs/98_kernels.ipynb #7d1c5003
+@kernel
+def sum_pairs(v, low, n):
+    "The sum of `n` numbers from `v[low]` on, as numpy adds them: by halves, down to blocks."
+    sizes, left, begun, depth = np.empty(64, np.int64), np.empty(64), np.zeros(64, np.bool_), 0
+    sizes[0] = n
+    while True:
+        while sizes[depth] > 128:
+            sizes[depth + 1] = sizes[depth] // 2 - sizes[depth] // 2 % 8
+            depth += 1
+        total = sum_block(v, low, sizes[depth])
+        low += sizes[depth]
+        while begun[depth]:
+            total, begun[depth] = left[depth] + total, False
+            depth -= 1
+        if depth == 0: return total
+        left[depth], begun[depth] = total, True
+        sizes[depth] = sizes[depth - 1] - sizes[depth]
+
+# %% ../nbs/98_kernels.ipynb #7d1c5005
+@kernel
+def average(found, step, weight, ends, out):
+    "For parts of rows up to `ends`: mean of a measure, `found` as `lean` wrote, and its error."
+    n, low, some, leaning = weight.size, 0, np.empty(weight.size), np.empty(weight.size)
+    for k in range(ends.size):
+        m, w, value = ends[k] - low, weight[low:ends[k]], found[low:ends[k]]
+        moved, total = found[n + low:n + ends[k]], sum_pairs(weight, low, ends[k] - low)
+        for i in range(m):
+            some[i] = w[i] * value[i]
+            leaning[i] = value[i] + (moved[i] - value[i]) / step
+        out[k, 0] = sum_pairs(some, 0, m) / total
+        for i in range(m): some[i] = w[i] * leaning[i]
+        mean = sum_pairs(some, 0, m) / total
+        for i in range(m): some[i] = w[i] * (leaning[i] - mean)**2
+        out[k, 1] = math.sqrt(sum_pairs(some, 0, m)) / total
+        low = ends[k]
+
 # %% ../nbs/98_kernels.ipynb #7d1c4005
 @leaf
 def draw_column(columns, child, parents, strides, keys, ends, heights):
@@ -2556,7 +2658,7 @@ def evaluate(data, whole, shares, families, starts, seen, ends, x, weight, p):
     d, n = data.columns.shape
     row, columns, inside = np.empty(n, np.int64), np.empty(d, np.int64), np.empty(d, np.bool_)
     notes = np.empty((min(families.size, 1 + 2**24 // n), n), np.int32)
-    places = np.full(whole.size + 1, -1)
+    places, at = np.full(whole.size + 1, -1), 0
     places[-1] = 0
     for b in range(starts.size - 1):
         some, low = families[starts[b]:starts[b + 1]], ends[b]
@@ -2566,10 +2668,11 @@ def evaluate(data, whole, shares, families, starts, seen, ends, x, weight, p):
             _, few, often = distinct_rows(data, around)
             used = few.size
             for i in range(used): row[i], weight[low + i] = few[i], often[i]
-        ends[b + 1] = low + used
+        ends[b + 1], size = low + used, used * data.n_states[around[0]]
         for i in range(used): x[low + i] = data.columns[around[0], row[i]]
-        found, states, out = row[:used], x[low:low + used], p[low:low + used]
-        multiply(whole, shares, some, data.columns, found, states, places, notes, out)
+        out, states = p[at:at + size].reshape((used, size // used)), x[low:low + used]
+        multiply(whole, shares, some, data.columns, row[:used], states, places, notes, out)
+        at += size
 
 # %% ../nbs/98_kernels.ipynb #0a547971
 @leaf

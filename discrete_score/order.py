@@ -9,6 +9,7 @@ __all__ = ['algorithm_1', 'Knowledge', 'as_knowledge', 'Known', 'as_relation', '
 # %% ../nbs/20_order.ipynb #0fc87070
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Protocol, runtime_checkable
 import networkx as nx
 import numpy as np
@@ -287,14 +288,14 @@ class Guide(Protocol):
         "An order of the guide's own, that needs no criterion; names, roots first."
 
 # %% ../nbs/20_order.ipynb #6ee162ba
-def _ranked(names: Sequence[str], values: np.ndarray, seed: int) -> np.ndarray:
+def _ranked(names: Sequence[str], values: np.ndarray, hashes: np.ndarray) -> np.ndarray:
     "Positions in decreasing value; equal ones in the order of their hashes."
     if not np.isfinite(values).all():
         bad = [str(n) for n, v in zip(names, values) if not np.isfinite(v)]
         raise Problem("the estimator gave no finite value for {columns}; with this measure a state "
                       "of probability 0 may be the cause: try another measure.",
                       columns=", ".join(bad[:5]))
-    return np.lexsort((name_hashes(names, seed), -np.round(values, 10)))
+    return np.lexsort((hashes, -np.round(values, 10)))
 
 # %% ../nbs/20_order.ipynb #77086f92
 def margin(
@@ -320,6 +321,17 @@ class _Search:
     before: np.ndarray
     seed: int
 
+    @cached_property
+    def hashes(self): return name_hashes(self.names, self.seed)
+
+    @cached_property
+    def held(self): return self.before.any(1)
+
+    def free(self, remaining):
+        "Positions of the columns that need not come before another."
+        if not self.held[remaining].any(): return list(range(len(remaining)))
+        return np.flatnonzero(~self.before[np.ix_(remaining, remaining)].any(1)).tolist()
+
     def consult(self, remaining, ranked):
         "Ask the guide: positions that it leaves, the leaf first, its cost, and what it vetoed."
         verdict = self.guide.accept(list(remaining), [remaining[k] for k in ranked])
@@ -335,9 +347,10 @@ def step(self: _Search, remaining: list[int]) -> Step:
     answer = self.estimator.values(remaining, self.measure)
     values, errors = (np.asarray(part, dtype=float) for part in answer)
     left, number = tuple(self.names[j] for j in remaining), len(self.names) - len(remaining)
-    free = np.flatnonzero(~self.before[np.ix_(remaining, remaining)].any(1)).tolist()
+    free = self.free(remaining)
     candidates = tuple(left[k] for k in free)
-    ranked = [free[k] for k in _ranked(candidates, values[free], self.seed)]
+    hashes = self.hashes[[remaining[k] for k in free]]
+    ranked = [free[k] for k in _ranked(candidates, values[free], hashes).tolist()]
     cost, vetoed = float("nan"), ()
     if self.guide is not None: ranked, cost, vetoed = self.consult(remaining, ranked)
     first, second = ranked[0], ranked[1] if len(ranked) > 1 else None

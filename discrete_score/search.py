@@ -109,24 +109,20 @@ def _within(columns, d):
 @patch
 def among(self: _Climb, columns):
     "The same climb over some of its columns."
-    state, less = self.state, copy(self)
-    keep = np.flatnonzero(_within(columns, self.families.d)[state.columns])
-    pairs = keep[:, None] * len(state.columns) + keep
-    def part(matrix): return matrix.ravel().take(pairs)
-    masks = [part(mask) for mask in (state.dag, state.allowed, state.fixed)]
-    new = compiled().new_climb(state.columns[keep], self.families.d, masks, part(state.ties))
-    gone = np.ones(len(state.columns), bool)
-    gone[keep] = False
-    changed = state.dag[gone].any(0)[keep]
-    now, at = np.where(changed, np.nan, state.now[keep]), np.where(changed, -1, state.at[keep])
-    less.state = new._replace(add=part(state.add), drop=part(state.drop), roles=state.roles[keep],
-                              now=now, at=at, done=np.array([0, state.done[1]]))
+    less = copy(self)
+    less.state = compiled().climb_among(self.state, _within(columns, self.families.d))
     return less
 
 # %% ../nbs/08_search.ipynb #9d9fdd14
 @patch
 def go(self: _Climb, moves):
     "Make up to so many moves; have the rows counted that they need."
+    with self.families.turns: self._go(moves)
+
+
+@patch
+def _go(self: _Climb, moves):
+    "The same, by a thread that has the turn."
     f, kernels, most = self.families, compiled(), self.max_parents
     while True:
         if out_of_time(): moves = 0
