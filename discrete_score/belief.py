@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 from .base import patch
-from .counts import Counts, at_once, compiled, name_hashes, out_of_time
+from .counts import Chores, Counts, at_once, compiled, name_hashes, out_of_time
 from .data import Table, as_table
 from .graphs import dag_to_cpdag, reachable, topological_order
 from .guide import EvidenceGuide
@@ -69,7 +69,7 @@ def _listen(self: Belief, table: Table, before: np.ndarray, forbidden: np.ndarra
     network = self.free_.network if counts.whole else np.zeros_like(before)
     self.triples_ = find_triples(counts, network, table.names, self.rule)
     self.arrows_ = _joined(self.triples_.arrows & ~forbidden, before)
-    self._table, self._tried = table, None
+    self._table, self._tried, self._chores = table, None, None
     self._arrows = [tuple(a) for a in np.argwhere(self.arrows_).tolist()]
     return self
 
@@ -192,25 +192,33 @@ _MOST_ROWS = 20_000  # A rehearsal with fewer rows than the table has is the mor
 
 
 @patch
-def rehearse(
-    self: Belief,
-    n: int | None = None,  # Tables to draw; as many as the settings say if None
-) -> Rehearsal:
-    "Try the rule on tables drawn from the network that was found."
+def _drawn(self: Belief, n):
+    "Tables drawn from the network that was found, as rows of codes."
     table, network = self._table, self.ordering_.network
     counts, rng = self.free_.sets.families.counts, np.random.default_rng(self.seed)
     hashes, size = name_hashes(table.names, 0), int(min(table.total, _MOST_ROWS))
     by_name = np.argsort(hashes)
     order = by_name[topological_order(network[np.ix_(by_name, by_name)])].tolist()
-    options = dict(rule=self.rule, patience=1, climbs=1, rehearsals=0, seed=self.seed)
-    n = self.rehearsals if n is None else n
     shares = list(_shares(counts, network, order))
-    drawn = [_draw(shares, counts.d, size, rng) for _ in range(n)]
-    nothing = np.zeros_like(network)
-    def tried(codes):
-        new = Table(table.schema, codes)
-        return Belief(self.score_, **options)._listen(new, nothing, nothing)
-    return _tally(at_once(tried, drawn), network)
+    return [_draw(shares, counts.d, size, rng) for _ in range(n)]
+
+
+@patch
+def _try(self: Belief, codes):
+    "What the rule finds in a table that was drawn."
+    options = dict(rule=self.rule, patience=1, climbs=1, rehearsals=0, seed=self.seed)
+    new, nothing = Table(self._table.schema, codes), np.zeros_like(self.ordering_.network)
+    return Belief(self.score_, **options)._listen(new, nothing, nothing)
+
+
+@patch
+def rehearse(
+    self: Belief,
+    n: int | None = None,  # Tables to draw; as many as the settings say if None
+) -> Rehearsal:
+    "Try the rule on tables drawn from the network that was found."
+    drawn = self._drawn(self.rehearsals if n is None else n)
+    return _tally(at_once(self._try, drawn), self.ordering_.network)
 
 # %% ../nbs/25_belief.ipynb #83ce5f56
 def _tally(tried: Sequence[Belief], network: np.ndarray) -> Rehearsal:
@@ -243,10 +251,21 @@ class Testimony:
 
 # %% ../nbs/25_belief.ipynb #643cabec
 @patch
+def rehearsing(self: Belief) -> Chores:  # None of them if there is nothing to try, or no time
+    "The rehearsals that the settings ask for, for whoever has time for one."
+    if self._chores is None or self._chores.dropped:
+        wanted = self.arrows_.any() and self._tried is None and not out_of_time()
+        drawn = self._drawn(self.rehearsals) if wanted else ()
+        self._chores = Chores(self._try, drawn)
+    return self._chores
+
+
+@patch
 def rehearsed(self: Belief) -> Rehearsal | None:  # None if there is nothing to try, or no time
     "What rehearsals say, as often as the settings ask for; they are held once."
-    if self.rehearsals > 0 and self.arrows_.any() and self._tried is None and not out_of_time():
-        self._tried = self.rehearse()
+    if self._tried is None and (found := self.rehearsing().finish()):
+        self._tried = _tally(found, self.ordering_.network)
+    self._chores = None
     return self._tried
 
 # %% ../nbs/25_belief.ipynb #fe1db270

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['FOLD', 'Counts', 'compiled', 'n_threads', 'using_threads', 'spread', 'Turns', 'TimeLimit', 'time_limit',
-           'out_of_time', 'wait_for', 'side_by_side', 'at_once', 'Distinct', 'CountTable', 'as_mask', 'members',
-           'name_hashes', 'remember']
+           'out_of_time', 'wait_for', 'side_by_side', 'Chores', 'at_once', 'Distinct', 'CountTable', 'as_mask',
+           'members', 'name_hashes', 'remember']
 
 # %% ../nbs/06_counts.ipynb #765a771e
 import hashlib
@@ -251,7 +251,7 @@ def _fold(self: Counts):
 # %% ../nbs/06_counts.ipynb #6b31be15
 class _Crew:
     "Threads that several tasks share."
-    def __init__(self, n): self.free, self._changed = n, threading.Condition()
+    def __init__(self, n): self.size, self.free, self._changed = n, n, threading.Condition()
 
     def take(self, wait=False):
         "Begin to work, or wait for a free thread first."
@@ -435,22 +435,61 @@ def side_by_side(
             if limit is not None: limit.stop()
             raise
 
+# %% ../nbs/06_counts.ipynb #7d1c5010
+class Chores:
+    "Tasks that do not need each other, for whoever is free."
+    def __init__(self,
+        act: Callable[[Any], Any],  # What to do with an item
+        items: Sequence,  # Things that do not need each other
+    ):
+        self._act, self._items, self.found = act, items, [None] * len(items)
+        self._next, self._turns, self._helpers = iter(range(len(items))), Turns(), []
+        self.dropped = False
+
+    def one(self) -> bool:  # False if none is left
+        "Do the next one."
+        with self._turns: k = None if self.dropped else next(self._next, None)
+        if k is not None: self.found[k] = self._act(self._items[k])
+        return k is not None
+
+    def all(self) -> None:
+        "Do one after the other."
+        while self.one(): pass
+
+    def drop(self) -> None:
+        "Leave what has not begun undone."
+        self.dropped = True
+
+# %% ../nbs/06_counts.ipynb #7d1c5011
+@patch
+def call(self: Chores) -> None:
+    "Call helpers from the crew that is at work, if none were called; each begins when it can."
+    n = 0 if self._helpers else min(len(self._items), _threads.get().size) - 1
+    self._helpers += [_begin(self.all, wait=True) for _ in range(n)]
+
+
+@patch
+def finish(self: Chores) -> list:  # What the tasks returned, in the order of the items
+    "Do what is left, with helpers if there are other threads."
+    limit = _limit.get()
+    with _crew():
+        self.call()
+        try:
+            self.all()
+            for helper in self._helpers: wait_for(helper)
+        except BaseException:
+            self.drop()
+            if limit is not None: limit.stop()
+            raise
+    return self.found
+
 # %% ../nbs/06_counts.ipynb #b148cfab
 def at_once(
     act: Callable[[Any], Any],  # What to do with an item
     items: Sequence,  # Things that do not need each other
 ) -> list:  # What it returned, in the order of the items
     "Do the same with each of several things, some of them at the same time."
-    alone = n_threads() < 2 and not isinstance(_threads.get(), _Crew)
-    if alone or len(items) < 2: return [act(item) for item in items]
-    limit = _limit.get()
-    with _crew():
-        tasks = [_begin(act, item, wait=True) for item in items]
-        try: return [wait_for(task) for task in tasks]
-        except BaseException:
-            for task in tasks: task.cancel()
-            if limit is not None: limit.stop()
-            raise
+    return Chores(act, items).finish()
 
 # %% ../nbs/06_counts.ipynb #85128167
 @dataclass(frozen=True, eq=False)

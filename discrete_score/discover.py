@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator
 from .base import Phrase, Problem, Registry, Setting, View, WrongType, patch
 from .belief import Belief, Testimony
 from .blanket import BlanketScore
-from .counts import TimeLimit, n_threads, side_by_side, time_limit, wait_for
+from .counts import Chores, TimeLimit, n_threads, side_by_side, time_limit, wait_for
 from .dag import DagResult, dag_from_order, edge_confidence
 from .data import Table
 from .diagnosis import RULES, Diagnosis, choose_measure
@@ -291,6 +291,7 @@ class _Found:
     known: Known  # What is known about order and edges
     choice: pd.DataFrame | None  # What chose the measure
     alone: OrderResult | None = None  # What the criterion finds without the guide, if known
+    notes: list[Phrase] | None = None  # What the estimator has to say of the table, if known
 
 # %% ../nbs/33_discover.ipynb #680e74cd
 class _Plan:
@@ -367,24 +368,43 @@ def _pays(self: _Plan, table: Table) -> bool:
     return long and not self.rule and self.guide is not None and n_threads() > 1
 
 # %% ../nbs/33_discover.ipynb #73abe2e8
+_LEAD = .35  # Share of the steps by which the order without the guide is ahead of the other
+
+
 @patch
 def _together(self: _Plan, table: Table, estimator, known: Known, callback) -> _Found:
-    "The orders without and with the guide; beside them, on another thread, what witnesses say."
-    ready, options = Future(), dict(knowledge=known, seed=self.seed)
-    def listen(stop):
-        try: ready.set_result(make_guide(self.guide, table, known, seed=self.seed))
-        except BaseException as error: ready.set_exception(error)
-        else:
-            if isinstance(ready.result(), Belief) and not stop(): ready.result().rehearsed()
+    "The orders without and with the guide on two threads, and rehearsals while there is time."
+    names, ahead, over = table.names, Future(), []
+    options = dict(knowledge=known, seed=self.seed)
+    lead = len(names) * (1. if isinstance(table, PieceTable) else _LEAD)
+    def go_on():
+        if not ahead.done(): ahead.set_result(None)
 
-    def orders():
-        def failed(step): return ready.done() and ready.exception() is not None
-        alone = causal_order(estimator, table.names, self.measure, callback=failed, **options)
-        found = causal_order(estimator, table.names, self.measure, guide=wait_for(ready),
-                             callback=callback, **options)
-        return alone, found
-    alone, search = side_by_side(orders, listen)[0]
-    return _Found(search, self.measure, estimator, ready.result(), known, None, alone)
+    def alone(stop):
+        def look(step):
+            if step.step >= lead: go_on()
+            return stop() or over
+        try:
+            estimator.network(range(len(names)))
+            twin = estimator.fork()
+            return causal_order(twin, names, self.measure, callback=look, **options), _notes(twin)
+        finally: go_on()
+
+    def believe():
+        guide = make_guide(self.guide, table, known, seed=self.seed)
+        chores = guide.rehearsing() if isinstance(guide, Belief) else Chores(None, ())
+        try:
+            chores.call()
+            while not ahead.done() and chores.one(): pass
+            wait_for(ahead)
+            found = causal_order(estimator, names, self.measure, guide=guide, callback=callback,
+                                 **options)
+            if not found.complete: over.append("stopped")
+            elif isinstance(guide, Belief): guide.rehearsed()
+        finally: chores.drop()
+        return guide, found
+    (guide, search), (alone, notes) = side_by_side(believe, alone)
+    return _Found(search, self.measure, estimator, guide, known, None, alone, notes)
 
 # %% ../nbs/33_discover.ipynb #1cda6763
 @patch
@@ -394,6 +414,11 @@ def alone(self: _Plan, found: _Found) -> OrderResult | None:
     if found.alone is not None: return found.alone
     return causal_order(found.estimator, found.search.names, found.measure,
                         knowledge=found.known, seed=self.seed)
+
+
+def _notes(estimator) -> list[Phrase]:
+    "What the estimator has to say of the table and of its values."
+    return [*_determined(estimator), *_remarks(estimator)]
 
 # %% ../nbs/33_discover.ipynb #9907cd9c
 @patch
@@ -417,10 +442,10 @@ def fit(
         alone, told = plan.alone(found), _testimony(found)
     choice = found.choice if earlier is None else earlier.choice
     settings, objects = self.settings(table.names)
+    notes = _notes(found.estimator) if found.notes is None else found.notes
     self.result_ = make_result(found.search, table, settings=settings, objects=objects,
                                guide=found.guide, alone=alone, choice=choice, testimony=told,
-                               notes=[*_determined(found.estimator), *_remarks(found.estimator),
-                                      *_cut(limit)])
+                               notes=[*notes, *_cut(limit)])
     self._estimator, self._guide, self.dag_ = found.estimator, found.guide, None
     return self
 
