@@ -69,7 +69,7 @@ def _listen(self: Belief, table: Table, before: np.ndarray, forbidden: np.ndarra
     network = self.free_.network if counts.whole else np.zeros_like(before)
     self.triples_ = find_triples(counts, network, table.names, self.rule)
     self.arrows_ = _joined(self.triples_.arrows & ~forbidden, before)
-    self._table, self._tried, self._chores = table, None, None
+    self._table, self._tried = table, None
     self._arrows = [tuple(a) for a in np.argwhere(self.arrows_).tolist()]
     return self
 
@@ -253,19 +253,18 @@ class Testimony:
 @patch
 def rehearsing(self: Belief) -> Chores:  # None of them if there is nothing to try, or no time
     "The rehearsals that the settings ask for, for whoever has time for one."
-    if self._chores is None or self._chores.dropped:
-        wanted = self.arrows_.any() and self._tried is None and not out_of_time()
-        drawn = self._drawn(self.rehearsals) if wanted else ()
-        self._chores = Chores(self._try, drawn)
-    return self._chores
+    wanted = self.arrows_.any() and self._tried is None and not out_of_time()
+    return Chores(self._try, self._drawn(self.rehearsals) if wanted else ())
 
 
 @patch
-def rehearsed(self: Belief) -> Rehearsal | None:  # None if there is nothing to try, or no time
+def rehearsed(
+    self: Belief,
+    begun: Chores | None = None,  # What `rehearsing` returned, if some have been held
+) -> Rehearsal | None:  # None if there is nothing to try, or no time
     "What rehearsals say, as often as the settings ask for; they are held once."
-    if self._tried is None and (found := self.rehearsing().finish()):
+    if self._tried is None and (found := (begun or self.rehearsing()).finish()):
         self._tried = _tally(found, self.ordering_.network)
-    self._chores = None
     return self._tried
 
 # %% ../nbs/25_belief.ipynb #fe1db270

@@ -464,6 +464,18 @@ class _Batch:
                 for k, (low, high) in enumerate(zip(cuts, cuts[1:]))]
 
 
+def _batches(states, ends, x, weight, p):
+    "Cut what lies side by side, by increasing number of states, where that number changes."
+    at = 0
+    for m in np.unique(states).tolist():
+        low, high = np.searchsorted(states, (m, m + 1)).tolist()
+        first, last = int(ends[low]), int(ends[high])
+        rows, size = slice(first, last), (last - first) * m
+        yield _Batch(x[rows], weight[rows], p[at:at + size].reshape(-1, m),
+                     ends[low + 1:high + 1] - first)
+        at += size
+
+
 def _batch(terms):
     "Terms of columns with as many states as a batch: the one they are, if they are all of it."
     found, whole = terms[0].batch, len(terms)
@@ -524,15 +536,8 @@ def _evaluate_compiled(self: BlanketScore, around):
     about = shelf.whole, shelf.shares, families, starts, _room(n), ends
     compiled().evaluate(self.families_.counts.data(), *about, x, weight, p)
     x, weight, p = x[:ends[-1]].copy(), weight[:ends[-1]].copy(), p[:np.diff(ends) @ r].copy()
-    at = 0
-    for m in np.unique(r).tolist():
-        low, high = np.searchsorted(r, (m, m + 1)).tolist()
-        first, last = int(ends[low]), int(ends[high])
-        rows, size = slice(first, last), (last - first) * m
-        part = x[rows], weight[rows], p[at:at + size].reshape(-1, m)
-        batch = _Batch(*part, ends[low + 1:high + 1] - first)
-        yield from zip(around[low:high], batch.terms())
-        at += size
+    terms = [t for batch in _batches(r, ends, x, weight, p) for t in batch.terms()]
+    return zip(around, terms)
 
 # %% ../nbs/11_blanket.ipynb #deeef284
 @patch

@@ -400,7 +400,7 @@ def _together(self: _Plan, table: Table, estimator, known: Known, callback) -> _
             found = causal_order(estimator, names, self.measure, guide=guide, callback=callback,
                                  **options)
             if not found.complete: over.append("stopped")
-            elif isinstance(guide, Belief): guide.rehearsed()
+            elif isinstance(guide, Belief): guide.rehearsed(chores)
         finally: chores.drop()
         return guide, found
     (guide, search), (alone, notes) = side_by_side(believe, alone)

@@ -2668,11 +2668,11 @@ def evaluate(data, whole, shares, families, starts, seen, ends, x, weight, p):
             _, few, often = distinct_rows(data, around)
             used = few.size
             for i in range(used): row[i], weight[low + i] = few[i], often[i]
-        ends[b + 1], size = low + used, used * data.n_states[around[0]]
+        ends[b + 1], r = low + used, data.n_states[around[0]]
         for i in range(used): x[low + i] = data.columns[around[0], row[i]]
-        out, states = p[at:at + size].reshape((used, size // used)), x[low:low + used]
+        out, states = p[at:at + used * r].reshape((used, r)), x[low:low + used]
         multiply(whole, shares, some, data.columns, row[:used], states, places, notes, out)
-        at += size
+        at += used * r
 
 # %% ../nbs/98_kernels.ipynb #0a547971
 @leaf

@@ -7,6 +7,7 @@ that, and for nothing else.
 """
 import json
 import os
+import pickle
 import subprocess
 import sys
 import warnings
@@ -112,4 +113,17 @@ def test_one_thread_and_two_give_the_same_result():
         with using_threads(n), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found.append(ds.DiscreteScore(unused="drop").fit(table).to_dict(rows=False))
+    assert found[0] == found[1]
+
+
+def test_stopped_on_two_threads():
+    "The same steps as on one, and nothing is left running that could not be kept or sent away."
+    from discrete_score.counts import using_threads
+    table, found = ds.load_network("insurance").sample(10_000, seed=0), []
+    for n in (1, 2):
+        with using_threads(n), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            stopped = ds.DiscreteScore(unused="drop").fit(table, callback=lambda s: s.step >= 5)
+        found.append(pickle.loads(pickle.dumps(stopped)).to_dict(rows=False))
+    assert not stopped.result_.search.complete
     assert found[0] == found[1]
