@@ -153,7 +153,10 @@ PLAN = np.array([
     1.2,  # a row in a pass for one candidate,
     3.6,  # a row that is sorted into its pile,
     1.5,  # and a row that is added to counters of 512 states
-    96.,  # Up to so many cells are counted one by one with all columns at once
+    96.,  # Up to so many cells are counted one by one with all columns at once,
+    .6,  # if at least this share of the columns are candidates; else with each of them
+    1.5,  # Counters go before bitsets where even so many times their time is less
+    1e-5,  # A row that lies anywhere takes this share longer with each row of the table
 ])
 
 # %% ../nbs/98_kernels.ipynb #8345ae77
@@ -704,7 +707,9 @@ def count_each(data, cells, sizes, skip, at, counts):
     "Write counts of cells in `counts[at[cell], state]`, for all states of all columns; not `skip`."
     first, bits, (n_cells, words) = data.first, data.bits, cells.shape
     groups, states, least = len(data.rows), first[-1], 0.
-    if groups: least = words * data.plan[5] * (states - data.n_states.size) / (1.5 + groups)
+    if groups:
+        by_row = (1.5 + groups) * min(4., 1 + data.plan[13] * 64 * words)
+        least = words * data.plan[5] * (states - data.n_states.size) / by_row
     if skip >= 0: sizes[skip] = 0
     rows, start = list_rows(cells, sizes, least)
     counter, rest = np.zeros((LEVELS, 8), np.uint64), np.empty(16, np.int32)
@@ -818,8 +823,8 @@ WAYS = "bitsets", "cells", "counters", "a pass", "piles"
 def extend(data, terms, use, child, parents, candidates, out):
     "Scores of a family with each of `candidates` as one more parent, in `out[d]`; which of `WAYS`."
     n, plan, top, few = data.columns.shape[1], data.plan, 1, data.rows.size == 0
-    few |= 2 * candidates.size < data.n_states.size
-    if data.bits.size > 0:
+    few |= candidates.size < plan[11] * data.n_states.size
+    if data.bits.size > 0 and not turns(data, use, child, parents, candidates, plan[12]):
         most = n / (plan[0] + n * plan[1])
         cells = seen_cells(data, child, parents, most if few else min(most, plan[10]))
         if len(cells) > 0:

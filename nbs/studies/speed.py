@@ -179,6 +179,7 @@ def per_table(way, cells, n, name_way=False):
     if way != "chosen":
         plan[:2] = 0. if way in ("bitsets", "cells") else 1e18
         plan[8], plan[10] = -1e18 if way == "counters" else 1e18, 1e18 if way == "cells" else 0.
+        plan[11] = 0. if way == "cells" else 1.
         plan[4] = 0. if way == "piles" else 1e18
     families, out, more = Families(data, [2]*32, score="bdeu:10"), np.empty(32), (0, parents)
     table = kernels.as_data(data, [2]*32, plan=plan, counters=way != "bitsets")
