@@ -16,9 +16,8 @@ from .data import Table, as_table
 from .graphs import dag_to_cpdag, reachable, topological_order
 from .guide import EvidenceGuide
 from .order import Knowledge, Verdict, as_known
-from .scores import families_of
 from .search import best_ordering
-from .triples import Credibility, TripleRule, Triples, closure, find_triples
+from .triples import Credibility, TripleRule, closure, find_triples
 
 # %% ../nbs/25_belief.ipynb #87c68bae
 class Belief(EvidenceGuide):

@@ -124,13 +124,17 @@ def _best_of(families, columns, scores, keep, seed):
     return columns[np.lexsort((ties, -np.round(scores / families.tolerance)))[:keep]]
 
 # %% ../nbs/11_blanket.ipynb #1cd4454f
+_FALL, _KEEP = .05, 8  # How far the score may fall per row; with how many candidates to go on
+_ENOUGH = .7  # A leaf must gain this share of what its children lose
+
+
 def deeper_parents(
     families: Families,  # The counting engine
     child: int,  # A column
     candidates: Sequence[int],  # Columns to choose from
     start: Sequence[int] = (),  # Parents to start from
     *,
-    keep: int = 8,  # Go on with the best so many candidates of the first addition
+    keep: int = _KEEP,  # Go on with the best so many candidates of the first addition
     max_parents: int | None = None,  # Most parents allowed
     seed: int = 0,  # Settles ties, together with the names
 ) -> tuple[int, ...]:  # The parents, in increasing order
@@ -144,7 +148,7 @@ def deeper_parents(
         scores = families.extend(child, now, rest)[rest]
         if now == start: candidates = _best_of(families, rest, scores, keep, seed)
         k = families.pick(scores, rest, seed)
-        if scores[k] < top - .05 * counts.total: break
+        if scores[k] < top - _FALL * counts.total: break
         now = tuple(sorted((*now, int(rest[k]))))
         if scores[k] > top + families.tolerance: best, top = now, scores[k]
     return best if best == start else shrink(families, child, best, seed=seed)
@@ -153,7 +157,8 @@ def deeper_parents(
 def _grown(families, look, columns, max_parents, seed, *, deep):
     "Columns whose parents are worth a look, and these, by kernels; `look` gives the network."
     most = families.d if max_parents is None else max_parents
-    growth = compiled().new_growth(columns, *look(), name_hashes(families.names, seed), deep=deep)
+    growth = compiled().new_growth(columns, *look(), name_hashes(families.names, seed), deep=deep,
+                                   limits=(_FALL, _KEEP, _ENOUGH))
     while families.grow(growth, most):
         yield columns[growth.at[0]], tuple(np.flatnonzero(growth.inside[int(deep)]).tolist())
         growth.dag[:], growth.free[:] = look()
@@ -201,7 +206,7 @@ def _new_leaves(families, look, columns, max_parents, seed):
         def lost(c): return families.score(c, [p for p in before[c] if p != j])
         gain = families.score(j, new) - families.score(j, before[j])
         loss = sum(families.score(c, before[c]) - lost(c) for c in np.flatnonzero(dag[j]).tolist())
-        if gain > .7 * loss: yield j, new
+        if gain > _ENOUGH * loss: yield j, new
 
 # %% ../nbs/11_blanket.ipynb #7d1c2f03
 def _lighten(families, network, columns, max_parents, seed):
@@ -451,7 +456,7 @@ class _Term:
 # %% ../nbs/11_blanket.ipynb #7d1c5021
 @dataclass(frozen=True, eq=False)
 class _Batch:
-    "Terms of columns with as many states, one after the other."
+    "Terms of columns with the same number of states, one after the other."
     x: np.ndarray  # As in `_Term`, of all of them
     weight: np.ndarray
     p: np.ndarray
@@ -477,7 +482,7 @@ def _batches(states, ends, x, weight, p):
 
 
 def _batch(terms):
-    "Terms of columns with as many states as a batch: the one they are, if they are all of it."
+    "Terms of columns with the same number of states, as a batch: their own, if they are all of it."
     found, whole = terms[0].batch, len(terms)
     beside = all(t.batch is found and t.place == k for k, t in enumerate(terms))
     if beside and found is not None and whole == len(found.ends): return found
@@ -524,7 +529,7 @@ def _room(n):
 # %% ../nbs/11_blanket.ipynb #9a52f348
 @patch
 def _evaluate_compiled(self: BlanketScore, around):
-    "Blankets with their `_Term`s, by kernels; those of columns with as many states are a batch."
+    "Blankets with their `_Term`s, by kernels; columns with the same number of states are a batch."
     states, n, k = self.table_.n_states, self.table_.n, len(around)
     around = sorted(around, key=lambda b: states[b.column])
     shelf, r = self._shelf, states[[b.column for b in around]]

@@ -447,9 +447,13 @@ class Chores:
         self.dropped = False
 
     def one(self) -> bool:  # False if none is left
-        "Do the next one."
+        "Do the next one; if it fails, no other is begun."
         with self._turns: k = None if self.dropped else next(self._next, None)
-        if k is not None: self.found[k] = self._act(self._items[k])
+        try:
+            if k is not None: self.found[k] = self._act(self._items[k])
+        except BaseException:
+            self.drop()
+            raise
         return k is not None
 
     def all(self) -> None:
@@ -463,8 +467,10 @@ class Chores:
 # %% ../nbs/06_counts.ipynb #7d1c5011
 @patch
 def call(self: Chores) -> None:
-    "Call helpers from the crew that is at work, if none were called; each begins when it can."
-    n = 0 if self._helpers else min(len(self._items), _threads.get().size) - 1
+    "Call helpers from the crew that is at work, once, if there is one; each begins when it can."
+    crew = _threads.get()
+    if self._helpers or not isinstance(crew, _Crew): return
+    n = min(len(self._items), crew.size) - 1
     self._helpers += [_begin(self.all, wait=True) for _ in range(n)]
 
 

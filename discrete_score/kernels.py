@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['LEVELS', 'PLAN', 'RISING', 'LEFT_OUT', 'LIKELIHOOD', 'WAYS', 'SET', 'N_SET', 'BRANCH', 'N_BRANCH', 'SHRUNK',
-           'N_SHRUNK', 'CHILD', 'NO_ROOM', 'WISHES', 'WAITING', 'ROOT', 'TO_SHRINK', 'READY', 'KEPT', 'IN', 'WANTED',
-           'NO_SPACE', 'SIZE_WANTED', 'NODES_MADE', 'kernel', 'part', 'leaf', 'lent', 'Data', 'pack', 'popcount',
-           'ones', 'sizes_of', 'pack_rows', 'as_data', 'Terms', 'far_term', 'term', 'Use', 'picks', 'worth', 'cells_of',
-           'cut', 'seen_configs', 'seen_cells', 'list_rows', 'count_cells', 'sum_terms', 'extend_small', 'renumber',
+           'N_SHRUNK', 'NO_ROOM', 'WISHES', 'WAITING', 'ROOT', 'TO_SHRINK', 'READY', 'KEPT', 'IN', 'WANTED', 'NO_SPACE',
+           'SIZE_WANTED', 'NODES_MADE', 'kernel', 'part', 'leaf', 'lent', 'Data', 'pack', 'popcount', 'ones',
+           'sizes_of', 'pack_rows', 'as_data', 'Terms', 'far_term', 'term', 'Use', 'picks', 'worth', 'cells_of', 'cut',
+           'seen_configs', 'seen_cells', 'list_rows', 'count_cells', 'sum_terms', 'extend_small', 'renumber',
            'number_seen', 'codes_of', 'piles_of', 'walk', 'extend_large', 'cell_of_rows', 'extend_dense', 'add_sixteen',
            'add_where', 'count_rows', 'add_terms', 'add_same', 'sum_piles', 'extend_rows', 'cut_all', 'count_each',
            'rows_in', 'sum_family', 'score_columns', 'extend_cells', 'size_of', 'turns', 'extend', 'count_family',
@@ -145,7 +145,8 @@ def pack_rows(columns, first):
 PLAN = np.array([
     8.5,  # A family of n rows is extended by bitsets up to n / (this + n times the next) cells,
     .0027,  # by one pass over the rows beyond
-    .1,  # A cell gets a list of its rows if it has fewer than this per word of a bitset
+    .1,  # A cell gets a list of its rows if it has fewer than this per word of a bitset;
+         # a test goes by bitsets if cells times words times this is below the rows
     .45,  # One family is counted by bitsets if cells times words times this is below the rows
     8.,  # It is extended by piles of rows if it would have more cells than this times the rows
     .1,  # Nanoseconds of a word of a bitset: a cell is counted by counters where they take less
@@ -156,7 +157,8 @@ PLAN = np.array([
     96.,  # Up to so many cells are counted one by one with all columns at once,
     .6,  # if at least this share of the columns are candidates; else with each of them
     1.5,  # Counters go before bitsets where even so many times their time is less
-    1e-5,  # A row that lies anywhere takes this share longer with each row of the table
+    1e-5,  # A row read out of order takes this share longer for each row, up to 4 times in all
+    6.5,  # Counters go before tables that margins tell where so many times their time is less
 ])
 
 # %% ../nbs/98_kernels.ipynb #8345ae77
@@ -274,8 +276,8 @@ def cut(cell, size, bits, low, m, counts, start, step):
 def seen_configs(data, parents, most):
     "Bitsets of the configurations of `parents` that occur; none if there are more than `most`."
     bits, first, words = data.bits, data.first, data.bits.shape[1]
-    configs = bits[first[parents[0]]:first[parents[0] + 1]]
-    for p in parents[1:]:
+    configs = np.full((1 if most >= 1 else 0, words), ~np.uint64(0))
+    for p in parents:
         finer, k = np.empty((len(configs) * data.n_states[p], words), np.uint64), 0
         for c in range(len(configs)):
             for s in range(first[p], first[p + 1]):
@@ -293,8 +295,7 @@ def seen_configs(data, parents, most):
 def seen_cells(data, child, parents, most):
     "Bitsets of the cells of a family whose configurations occur; none if more than `most`."
     first, r = data.first, data.n_states[child]
-    if parents.size == 0: return data.bits[first[child]:first[child + 1]]
-    configs = seen_configs(data, parents, most // r)
+    configs = seen_configs(data, parents, most / r)
     k, words = configs.shape
     cells = np.empty((r * k, words), np.uint64)
     for y in range(r):
@@ -502,12 +503,8 @@ def cell_of_rows(data, child, parents):
     "The cell of each row, child states times configurations that occur, and how many these are."
     n, column = data.columns.shape[1], data.columns[child]
     code, size = codes_of(data, parents, 4 * n + 1024)
-    number, k = np.full(size, -1, np.int32), 0
-    for i in range(n):
-        if number[code[i]] < 0:
-            number[code[i]] = k
-            k += 1
-    for i in range(n): code[i] = number[code[i]] + k * np.int32(column[i])
+    k = number_seen(code, size)
+    for i in range(n): code[i] += np.int32(k) * np.int32(column[i])
     return code, k
 
 # %% ../nbs/98_kernels.ipynb #5e1c7e02
@@ -705,7 +702,7 @@ def cut_all(data, cell, size, counts):
 @kernel
 def count_each(data, cells, sizes, skip, at, counts):
     "Write counts of cells in `counts[at[cell], state]`, for all states of all columns; not `skip`."
-    first, bits, (n_cells, words) = data.first, data.bits, cells.shape
+    first, (n_cells, words) = data.first, cells.shape
     groups, states, least = len(data.rows), first[-1], 0.
     if groups:
         by_row = (1.5 + groups) * min(4., 1 + data.plan[13] * 64 * words)
@@ -922,7 +919,7 @@ def count_extended(data, columns, candidates, starts, out):
             for i in range(n): room[column[i] * n_cells + cell[i]] += 1
 
 # %% ../nbs/98_kernels.ipynb #55715ea9
-SET, N_SET, BRANCH, N_BRANCH, SHRUNK, N_SHRUNK, CHILD = range(7)
+SET, N_SET, BRANCH, N_BRANCH, SHRUNK, N_SHRUNK = range(6)
 NO_ROOM = WISHES = -1
 WAITING = -2
 ROOT, TO_SHRINK, READY = -1, -2, -3
@@ -930,7 +927,7 @@ ROOT, TO_SHRINK, READY = -1, -2, -3
 # %% ../nbs/98_kernels.ipynb #8427e1c2
 class Trees(NamedTuple):
     "What is known about the parents of every column."
-    nodes: np.ndarray  # Where a node's parents, branches and shrunk parents are, `[node, 7]`
+    nodes: np.ndarray  # Where a node's parents, branches and shrunk parents are, `[node, 6]`
     scores: np.ndarray  # Of the grown and of the shrunk parents, `[node, 2]`
     members: np.ndarray  # Parents of all nodes
     column: np.ndarray  # Column that a branch adds
@@ -958,7 +955,7 @@ def new_trees(
 ) -> Trees:
     "Trees without a node."
     d, whole = len(may), np.int64
-    return Trees(np.zeros((room, 7), whole), np.zeros((room, 2)),
+    return Trees(np.zeros((room, 6), whole), np.zeros((room, 2)),
                  np.zeros(4 * room + 4 * d, np.int32), np.zeros(8 * room + d, np.int32),
                  np.zeros(8 * room + d), np.zeros(8 * room + d, whole), np.zeros(4, whole),
                  np.full(d, -1), np.asarray(may, bool), np.asarray(hashes, np.uint64),
@@ -1023,7 +1020,7 @@ def add_node(trees, child, parents, branch, score, row):
     if full or used[2] + d > trees.column.size: return NO_ROOM
     node, at = used[0], trees.nodes[used[0]]
     at[SET], at[N_SET], at[BRANCH], at[N_BRANCH] = used[1], parents.size, used[2], 0
-    at[N_SHRUNK], at[CHILD] = -1, child
+    at[N_SHRUNK] = -1
     trees.scores[node, 0] = score
     for p in parents:
         trees.members[used[1]] = p
@@ -1205,7 +1202,7 @@ def new_tables(
 # %% ../nbs/98_kernels.ipynb #8e1a6fcd
 @leaf
 def find_set(tables, columns, skip):
-    "The number of a set without its member in place `skip`; if there is none, -1 less its gap."
+    "Number of a set without member `skip`; else -1 less its gap, with its key left for `add_set`."
     low, high, n = np.uint64(0), np.uint64(1), 0
     for k in range(columns.size):
         if k == skip: continue
@@ -1424,7 +1421,7 @@ def row_of(data, terms, sizes, tables, child, parents, candidates, least, row):
         k += 1
     candidates = candidates[:k]
     if k == 0: return True
-    turned = turns(data, use, child, parents, candidates, 6.5)
+    turned = turns(data, use, child, parents, candidates, data.plan[14])
     if turned or not extend_known(data, terms, use, tables, child, parents, candidates, row):
         extend(data, terms, use, child, parents, candidates, row)
     return True
@@ -2169,8 +2166,9 @@ class Growth(NamedTuple):
     free: np.ndarray  # `[i, j]`: may i become a parent of j?
     hashes: np.ndarray  # Settle ties
     deep: bool  # Go on while the score falls? Else the columns become leaves
+    limits: np.ndarray  # How far per row, with how many candidates; of what share of a loss
     inside: np.ndarray  # Parents as they are, the best ones, and candidates, `[3, d]`
-    sums: np.ndarray  # Best score so far, and what the children lose
+    top: np.ndarray  # Best score so far, `[1]`
     at: np.ndarray  # Which column, and which step
     parents: np.ndarray  # Room for the parents of a family
     child: np.ndarray  # Column of the family that is asked for, `[1]`
@@ -2186,13 +2184,14 @@ def new_growth(
     hashes: np.ndarray,  # Settle ties
     *,
     deep: bool = False,  # Go on while the score falls? Else the columns become leaves
+    limits: Sequence[float] = (0., 1, 1.),  # Fall per row, candidates kept; share of a loss to gain
 ) -> Growth:
     "A search for parents that has not begun."
     d, whole = len(dag), np.int64
     return Growth(np.array(columns, whole), dag.copy(), free.copy(), hashes, bool(deep),
-                  np.zeros((3, d), bool), np.zeros(2), np.zeros(2, whole), np.zeros(d, whole),
-                  np.zeros(1, whole), np.zeros(1, whole), np.zeros((1, d), np.uint8),
-                  np.zeros(1, whole))
+                  np.array(limits, float), np.zeros((3, d), bool), np.zeros(1), np.zeros(2, whole),
+                  np.zeros(d, whole), np.zeros(1, whole), np.zeros(1, whole),
+                  np.zeros((1, d), np.uint8), np.zeros(1, whole))
 
 # %% ../nbs/98_kernels.ipynb #7d1c2e03
 @leaf
@@ -2259,13 +2258,13 @@ def deepen(growth, rows, data, tolerance, most):
         wanted = ask_row(growth, rows, child, now, True, False)
         if wanted: return wanted
         row = rows.scores[growth.row[0]]
-        if at[1] == 0: growth.sums[0] = row[child]
+        if at[1] == 0: growth.top[0] = row[child]
         k = first_of(growth, row, candidates, False, tolerance)
-        if at[1] == 0: keep_best(growth, row, child, 8, tolerance)
-        if row[k] < growth.sums[0] - .05 * data.total: return 0
+        if at[1] == 0: keep_best(growth, row, child, growth.limits[1], tolerance)
+        if row[k] < growth.top[0] - growth.limits[0] * data.total: return 0
         now[k], at[1] = True, at[1] + 1
-        if row[k] > growth.sums[0] + tolerance:
-            growth.sums[0] = row[k]
+        if row[k] > growth.top[0] + tolerance:
+            growth.top[0] = row[k]
             for c in range(now.size): best[c] = now[c]
 
 # %% ../nbs/98_kernels.ipynb #7d1c2e07
@@ -2288,7 +2287,7 @@ def best_near(growth, rows, tolerance, most):
         if k < 0 or not row[k] > row[child] + tolerance:
             k = first_of(growth, row, candidates, False, tolerance) if n < most else -1
             if k < 0 or not row[k] - row[child] > tolerance:
-                growth.sums[0], k, at[1] = row[child], -1, 2
+                growth.top[0], k, at[1] = row[child], -1, 2
         if k >= 0: now[k] = not now[k]
     return 0
 
@@ -2301,7 +2300,7 @@ def as_leaf(growth, rows, tolerance, most):
     if children == 0: return 0, False
     wanted = best_near(growth, rows, tolerance, most)
     if wanted: return wanted, False
-    gain, loss = growth.sums[0], 0.
+    gain, loss = growth.top[0], 0.
     for x in range(best.size):
         if x != child and not growth.dag[child, x]: continue
         for c in range(best.size): best[c] = growth.dag[c, x]
@@ -2310,7 +2309,7 @@ def as_leaf(growth, rows, tolerance, most):
         row = rows.scores[growth.row[0]]
         if x == child: gain -= row[x]
         else: loss += row[x] - row[child]
-    return 0, gain > .7 * loss
+    return 0, gain > growth.limits[2] * loss
 
 # %% ../nbs/98_kernels.ipynb #7d1c2e09
 @leaf

@@ -253,6 +253,7 @@ def sizes(self: Families,
         sizes, kernels, rule = self._sizes, compiled(), self.rule
         if sizes is not None and not sizes.n_wanted[0]: return self._terms, sizes
         wanted = set() if sizes is None else set(sizes.wanted[:sizes.n_wanted[0]].tolist())
+        wanted.discard(0.)  # Two threads that want a size at the same time may leave a gap
         free = 0 if sizes is None else len(self._terms.values) - len(self._slots)
         places = 0 if sizes is None else len(sizes.keys) - len(wanted)
         crowded = sizes is not None and 2 * np.count_nonzero(sizes.keys) > places

@@ -131,7 +131,9 @@ def count_pairs(table):
         for j in range(i): np.bincount(codes[i]*n[j] + codes[j], minlength=n[i]*n[j])
 
 
-def search(table): return causal_order(BlanketScore().fit(table), table.names, "kl_uniform")
+def search(table):
+    "A search without a guide."
+    with using_threads(1): return causal_order(BlanketScore().fit(table), table.names, "kl_uniform")
 
 
 def cpu(run, table, repeats=3):
@@ -315,7 +317,7 @@ def families_met(table):
 
 
 def machine():
-    "The processor, its cores, and how many programs want them."
+    "The processor, its cores, and how many threads wanted them in the last minute."
     lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
     names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
     load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
