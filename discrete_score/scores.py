@@ -8,6 +8,7 @@ __all__ = ['SCORES', 'FamilyScore', 'LeaveOneOut', 'BDeu', 'Dirichlet', 'SparseB
 
 # %% ../nbs/07_scores.ipynb #1c16025c
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from math import isnan
 from threading import Lock
@@ -15,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import gammaln
 from .base import Problem, Registry, WrongType, patch
-from .counts import Counts, CountTable, Turns, as_mask, compiled, n_threads
+from .counts import Counts, CountTable, Turns, as_mask, compiled, copied, n_threads
 from .counts import name_hashes, out_of_time, remember, spread
 from .graphs import marked
 from .pieces import Ask, PieceTable
@@ -469,6 +470,16 @@ def set_counts(self: Families) -> Any:  # `Tables` of `kernels`
     if self._tables is None and not self.rule.by_set: self._tables = self._no_tables()
     if self._tables is None: self._tables = compiled().new_tables(self.counts.folded())
     return self._tables
+
+# %% ../nbs/07_scores.ipynb #b2d7e101
+@patch
+def fork(self: Families) -> Families:  # It knows what this one knows
+    "The same for another thread, with counts of its own to keep."
+    twin = copy(self)
+    twin.turns = Turns()
+    if self._tables is not None and self._tables is not self._nothing:
+        with self.turns: twin._tables = copied(self._tables)
+    return twin
 
 # %% ../nbs/07_scores.ipynb #1cc296d1
 @patch

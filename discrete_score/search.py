@@ -16,8 +16,8 @@ from math import isnan
 from typing import Any, NamedTuple
 import numpy as np
 from .base import patch
-from .counts import Turns, as_mask, compiled, members, n_threads, name_hashes
-from .counts import out_of_time, spread
+from .counts import Turns, as_mask, at_once, compiled, copied, members, n_threads
+from .counts import name_hashes, out_of_time, spread
 from .graphs import consistent_extension, dag_to_cpdag, edge_list, is_dag, reachable
 from .graphs import topological_order
 from .scores import BDeu, Families, FamilyScore, parents_in
@@ -310,16 +310,21 @@ class ParentSets:
 
 # %% ../nbs/08_search.ipynb #c90a50ea
 @patch
+def fork(self: ParentSets) -> ParentSets:  # It knows what this one knows
+    "The same for another thread: both learn apart."
+    twin = copy(self)
+    twin.trees, twin.turns, twin.families = copied(self.trees), Turns(), self.families.fork()
+    return twin
+
+
+@patch
 def within(self: ParentSets,
     allowed: np.ndarray,  # Mask of edges that may be there
 ) -> ParentSets:  # It knows what this one knows
     "The same where fewer edges are allowed."
-    fewer = copy(self)
-    may = self.trees.may & _check_mask(allowed, self.families.d, "allowed")
-    arrays = {name: part.copy() for name, part in self.trees._asdict().items()
-              if isinstance(part, np.ndarray)}
-    fewer.trees = self.trees._replace(**arrays | {"may": may})
-    fewer.free, fewer.turns = False, Turns()
+    fewer, trees = copy(self), copied(self.trees)
+    may = trees.may & _check_mask(allowed, self.families.d, "allowed")
+    fewer.trees, fewer.free, fewer.turns = trees._replace(may=may), False, Turns()
     return fewer
 
 # %% ../nbs/08_search.ipynb #007d9678
@@ -335,11 +340,14 @@ def run(self: ParentSets,
     return left
 
 # %% ../nbs/08_search.ipynb #5e1c7d01
+_LONG = 2**22  # From so many rows times columns on, threads share what one could do
+
+
 @patch
 def _in_threads(self: ParentSets):
     "Are wishes granted one by one? For scores without sets, and on many threads if each is long."
     counts, few = self.families.counts, n_threads() < 4
-    return not self._counted or not few and counts.n * counts.d >= 2**22
+    return not self._counted or not few and counts.n * counts.d >= _LONG
 
 # %% ../nbs/08_search.ipynb #32eec33f
 @patch
@@ -626,17 +634,39 @@ def turn(self: Ordering,
 
 # %% ../nbs/08_search.ipynb #7d1c2c02
 @patch
+def _turn_here(self: Ordering, arrows):
+    "Orders with their scores, as in `turn_each`, by a kernel."
+    order, network = np.array(self.order, np.int64), self.network
+    turning = self.sets._turning(order, arrows, network, self.value)
+    self.sets.move(order, turning=turning)
+    done, values = int(turning.at[0]), turning.values[:, 2].tolist()
+    return list(zip(turning.orders[:done], values))
+
+
+@patch
+def _apart(self: Ordering, items):
+    "Parts of some items, for as many threads as are free, each with this order to begin from."
+    sets, counts = self.sets, self.sets.families.counts
+    shared = counts.n * counts.d >= _LONG and not sets._in_threads()
+    n = max(1, min(n_threads(), len(items) // 4)) if shared else 1
+    cuts = [k * len(items) // n for k in range(n + 1)]
+    forks = [self, *(Ordering(sets.fork(), self.order, self.value) for _ in range(n - 1))]
+    return [(fork, items[low:high]) for fork, low, high in zip(forks, cuts, cuts[1:])]
+
+
+@patch
 def turn_each(self: Ordering,
     arrows: Sequence[tuple[int, int]],  # Tails and heads
 ) -> Iterator[Ordering]:
     "The best order found with each arrow turned, up to the first that scores higher, or in time."
     if self.sets.families.counts.eager:
-        return (self.turn(i, j) for i, j in arrows if not out_of_time())
-    order, network = np.array(self.order, np.int64), self.network
-    turning = self.sets._turning(order, arrows, network, self.value)
-    self.sets.move(order, turning=turning)
-    done, values = int(turning.at[0]), turning.values[:, 2].tolist()
-    return (Ordering(self.sets, *found) for found in zip(turning.orders[:done], values))
+        yield from (self.turn(i, j) for i, j in arrows if not out_of_time())
+        return
+    parts = self._apart(arrows)
+    turned = at_once(lambda part: part[0]._turn_here(part[1]), parts)
+    for (_, some), found in zip(parts, turned):
+        yield from (Ordering(self.sets, *one) for one in found)
+        if len(found) < len(some): return
 
 # %% ../nbs/08_search.ipynb #a3161672
 @patch

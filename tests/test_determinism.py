@@ -127,3 +127,24 @@ def test_stopped_on_two_threads():
         found.append(pickle.loads(pickle.dumps(stopped)).to_dict(rows=False))
     assert not stopped.result_.search.complete
     assert found[0] == found[1]
+
+
+def test_arrows_turned_on_two_threads(monkeypatch):
+    "Each thread turns some of the arrows, with trees and counts of its own."
+    from discrete_score import search
+    from discrete_score.counts import using_threads
+    from discrete_score.scores import Families
+    parts, found, apart = [], [], search.Ordering._apart
+
+    def noted(*about):
+        parts.append(len(shared := apart(*about)))
+        return shared
+    monkeypatch.setattr(search, "_LONG", 0)
+    monkeypatch.setattr(search.Ordering, "_apart", noted)
+    table = ds.as_table(ds.load_network("alarm").sample(5000, seed=3), unused="drop")
+    for n in (1, 2):
+        with using_threads(n):
+            best = search.best_ordering(Families(table.codes, table.n_states, score="qnml"))
+        found.append((best.order, best.value, best.margins))
+    assert found[0] == found[1]
+    assert set(parts) == {1, 2}
