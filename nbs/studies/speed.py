@@ -103,8 +103,10 @@ def settings(seed, full):
     found += [("fit / other", f"{name} {other} {guide}", "", str(ROWS)) for name in NETWORKS
               for other in ("0.1.0", "ghc", "miic") for guide in GUIDES]
     found += [("first call", case, "", str(ROWS)) for case in ("fresh", "kept")]
-    found += [("one thread / two", case, *sizes) for case, *sizes in
-              (("hepar2", "", str(ROWS)), ("wide", "200" if full else "60", str(ROWS)))]
+    large = (("500", "10000"), ("200", "100000"), ("500", "100000")) if full else ()
+    wide = ("200" if full else "60", str(ROWS)), *large
+    found += [("one thread / two", "hepar2", "", str(ROWS)),
+              *(("one thread / two", "wide", *sizes) for sizes in wide)]
     found += [("two fits at once", case, "", str(ROWS)) for case in ("threads", "processes")]
     found += [("folded / whole", "binary", "8 10 12 14", str(n)) for n in LENGTHS[1:3]]
     found += [("search / pairs", f"degree {k}", "40", str(ROWS)) for k in (2, 4)]
@@ -114,8 +116,7 @@ def settings(seed, full):
     found += [("growth in d", "degree 2", widths + " 160 200"*full, "10000"),
               ("growth in n", "degree 2", "20", sizes + " 1000000"*full)]
     found += [("peak MB", "degree 2", *(("200", "100000") if full else ("40", "10000")))]
-    if full: found += [("guided seconds", f"{k} thread", d, n) for d, n in
-                       (("500", "10000"), ("200", "100000"), ("500", "100000")) for k in (1, 2)]
+    found += [("guided seconds", "1 thread", *sizes) for sizes in large]
     return found + [("seconds", name, "", str(ROWS)) for name in network_names() if full]
 
 
@@ -291,16 +292,14 @@ def values(quantity, case, widths, sizes):
     if quantity == "two fits at once": return {d: at_once(case)}
     if quantity == "folded / whole": return {d: folding(d, n) for d in widths}
     if quantity == "peak MB": return {d: printed(sys.executable, FILE, str(d), str(n))}
-    if quantity == "guided seconds":
-        table, threads = table_of(d, n), int(case.split()[0])
-        if threads == 1: return {d: spent(lambda: fitted(table))}
-        return {d: min(wall(lambda: fitted(table, threads)) for _ in range(2))}
+    if quantity == "guided seconds": return {d: cpu(fitted, table_of(d, n), 1)}
     if quantity == "seconds":
         table = known_rows(case)
         return {} if table is None else {table.d: cpu(fitted, table, 1), 0: families_met(table)}
     if quantity == "one thread / two":
         table = table_of(d, n) if widths else known_rows(case)
-        times = [[wall(lambda: fitted(table, k)) for k in (1, 2)] for _ in range(8)]
+        turns = 8 if table.d * table.n <= 200 * ROWS else 3
+        times = [[wall(lambda: fitted(table, k)) for k in (1, 2)] for _ in range(turns)]
         one, two = map(min, zip(*times))
         return {table.d: one/two}
     if quantity == "search / pairs":
