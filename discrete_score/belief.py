@@ -133,21 +133,26 @@ def witnesses(
     return pd.DataFrame(rows, columns=["from", "to", "tests", "tail", "evidence"])
 
 # %% ../nbs/25_belief.ipynb #7d1c3101
-def _shares(counts, network, order):
-    "For each column, parents first: its family, and where its states end in each configuration."
-    for j in order:
-        found = counts.lookup(j, np.flatnonzero(network[:, j]).tolist())
-        own = found.counts.sum(0) / counts.total
-        yield j, found, np.cumsum(found.counts + .5 * own, 1)
+def _own(network, order):
+    "For each column: itself and its parents."
+    return [(j, tuple(np.flatnonzero(network[:, j]).tolist())) for j in order]
 
 
-def _draw(shares, d, n, rng):
+def _recipe(tables, total):
+    "Families as `draw_columns` reads them, and where states end in each of their configurations."
+    records, ends = [], []
+    for t in tables:
+        keys = [] if t.keys is None else t.keys.tolist()
+        about = t.child, *t.counts.shape[::-1], len(t.parents), len(keys)
+        records += [*about, *t.parents, *t.strides.tolist(), *keys]
+        ends.append(np.cumsum(t.counts + .5 * (t.counts.sum(0) / total), 1).ravel())
+    return np.array(records, np.int64), np.concatenate(ends)
+
+
+def _draw(recipe, d, n, rng):
     "Draw the states of `d` columns in `n` rows."
-    columns, none = np.zeros((d, n), np.int64), np.zeros(0, np.int64)
-    for j, found, ends in shares:
-        keys = none if found.keys is None else found.keys
-        about = np.array(found.parents, np.int64), found.strides, keys, ends
-        compiled().draw_column(columns, j, *about, rng.random(n))
+    columns = np.zeros((d, n), np.int64)
+    compiled().draw_columns(columns, *recipe, rng.random((d, n)))
     return columns.T
 
 # %% ../nbs/25_belief.ipynb #94b4b6b2
@@ -161,7 +166,8 @@ def redraw(
 ) -> np.ndarray:  # States, `[n, d]`
     "Rows of a network whose probabilities are the shares in a table."
     order = topological_order(network) if order is None else order
-    return _draw(_shares(counts, network, order), counts.d, n, np.random.default_rng(seed))
+    recipe = _recipe([counts.lookup(*f) for f in _own(network, order)], counts.total)
+    return _draw(recipe, counts.d, n, np.random.default_rng(seed))
 
 # %% ../nbs/25_belief.ipynb #22978243
 @dataclass(frozen=True, eq=False)
@@ -194,12 +200,14 @@ _MOST_ROWS = 20_000  # A rehearsal with fewer rows than the table has is the mor
 def _drawn(self: Belief, n):
     "Tables drawn from the network that was found, as rows of codes."
     table, network = self._table, self.ordering_.network
-    counts, rng = self.free_.sets.families.counts, np.random.default_rng(self.seed)
+    families, rng = self.free_.sets.families, np.random.default_rng(self.seed)
     hashes, size = name_hashes(table.names, 0), int(min(table.total, _MOST_ROWS))
     by_name = np.argsort(hashes)
     order = by_name[topological_order(network[np.ix_(by_name, by_name)])].tolist()
-    shares = list(_shares(counts, network, order))
-    return [_draw(shares, counts.d, size, rng) for _ in range(n)]
+    counts, own = families.counts, _own(network, order)
+    found = [counts.lookup(*f) for f in own] if counts.apart else families.tables(own)
+    recipe = _recipe(found, counts.total)
+    return [_draw(recipe, table.d, size, rng) for _ in range(n)]
 
 
 @patch

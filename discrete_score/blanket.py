@@ -337,18 +337,26 @@ class _Shelf:
         "Take everything off."
         self.places, self.used = {}, [0, 0]
 
-    def put(self, table):
-        "Add a family."
-        t, low, keys = table, self.used[1], () if table.keys is None else table.keys.tolist()
-        about = t.child, t.counts.shape[1], len(t.counts), low, len(t.parents), len(keys)
-        record = [*about, *t.parents, *t.strides.tolist(), *keys]
-        self.whole = _longer(self.whole, self.used[0] + len(record))
-        self.shares = _longer(self.shares, low + 4 * t.counts.size)
-        self.whole[self.used[0]:self.used[0] + len(record)] = record
-        out = self.shares[low:low + 4 * t.counts.size].reshape(4, *t.counts.shape)
-        compiled().shares_of(t.counts, float(t.alpha), out)
-        self.places[t.child, t.parents] = self.used[0]
-        self.used = [self.used[0] + len(record), low + 4 * t.counts.size]
+    def put(self, tables):
+        "Add families."
+        (at, low), records, places = self.used, [], []
+        for t in tables:
+            keys = () if t.keys is None else t.keys.tolist()
+            about = t.child, t.counts.shape[1], len(t.counts), low, len(t.parents), len(keys)
+            places.append(at + len(records))
+            records += [*about, *t.parents, *t.strides.tolist(), *keys]
+            self.places[t.child, t.parents] = places[-1]
+            low += 4 * t.counts.size
+        self.used = [at + len(records), low]
+        self.whole, self.shares = map(_longer, (self.whole, self.shares), self.used)
+        self.whole[at:self.used[0]] = records
+        self._fill(tables, np.array(places))
+
+    def _fill(self, tables, places):
+        "Write the shares of families whose records are there."
+        counts = np.concatenate([t.counts.ravel() for t in tables])
+        alphas = np.array([t.alpha for t in tables], float)
+        compiled().fill_shelf(self.whole, self.shares, places, counts, alphas)
 
 
 def _longer(array, size):
@@ -456,38 +464,40 @@ class _Term:
 # %% ../nbs/11_blanket.ipynb #7d1c5021
 @dataclass(frozen=True, eq=False)
 class _Batch:
-    "Terms of columns with the same number of states, one after the other."
+    "Terms of columns, one after the other."
     x: np.ndarray  # As in `_Term`, of all of them
     weight: np.ndarray
-    p: np.ndarray
-    ends: np.ndarray  # Where each ends
+    p: np.ndarray  # One distribution after the other
+    ends: np.ndarray  # Where each term ends, in configurations
+    states: np.ndarray  # How many states each column has
+
+    def cuts(self):
+        "Where each term begins, and the last one ends: configurations and numbers of `p`."
+        ends = np.concatenate([[0], self.ends])
+        return ends.tolist(), [0, *np.cumsum(np.diff(ends) * self.states).tolist()]
 
     def terms(self):
         "One after the other."
-        cuts = [0, *self.ends.tolist()]
-        return [_Term(self.x[low:high], self.weight[low:high], self.p[low:high], self, k)
-                for k, (low, high) in enumerate(zip(cuts, cuts[1:]))]
+        rows, cells = ([*zip(cuts, cuts[1:])] for cuts in self.cuts())
+        return [_Term(self.x[low:high], self.weight[low:high], self.p[a:b].reshape(-1, m), self, k)
+                for k, ((low, high), (a, b), m) in enumerate(zip(rows, cells, self.states.tolist()))]
 
-
-def _batches(states, ends, x, weight, p):
-    "Cut what lies side by side, by increasing number of states, where that number changes."
-    at = 0
-    for m in np.unique(states).tolist():
-        low, high = np.searchsorted(states, (m, m + 1)).tolist()
-        first, last = int(ends[low]), int(ends[high])
-        rows, size = slice(first, last), (last - first) * m
-        yield _Batch(x[rows], weight[rows], p[at:at + size].reshape(-1, m),
-                     ends[low + 1:high + 1] - first)
-        at += size
+    def part(self, first, last):
+        "The terms from one to before another."
+        if last - first == len(self.ends): return self
+        rows, cells = (slice(cuts[first], cuts[last]) for cuts in self.cuts())
+        ends = self.ends[first:last] - rows.start
+        return _Batch(self.x[rows], self.weight[rows], self.p[cells], ends, self.states[first:last])
 
 
 def _batch(terms):
-    "Terms of columns with the same number of states, as a batch: their own, if they are all of it."
-    found, whole = terms[0].batch, len(terms)
-    beside = all(t.batch is found and t.place == k for k, t in enumerate(terms))
-    if beside and found is not None and whole == len(found.ends): return found
-    x, w, p = (np.concatenate([getattr(t, k) for t in terms]) for k in ("x", "weight", "p"))
-    return _Batch(x, np.asarray(w, float), p, np.cumsum([len(t.x) for t in terms]))
+    "Some terms as a batch: a part of the one that they lie in, if they are side by side there."
+    found, first = terms[0].batch, terms[0].place
+    beside = all(t.batch is found and t.place == first + k for k, t in enumerate(terms))
+    if beside and found is not None: return found.part(first, first + len(terms))
+    x, weight = (np.concatenate([getattr(t, k) for t in terms]) for k in ("x", "weight"))
+    p, ends = np.concatenate([t.p.ravel() for t in terms]), np.cumsum([len(t.x) for t in terms])
+    return _Batch(x, np.asarray(weight, float), p, ends, np.array([t.p.shape[1] for t in terms]))
 
 # %% ../nbs/11_blanket.ipynb #ea6ad5b2
 @patch
@@ -508,7 +518,7 @@ def _shelve(self: BlanketScore, around):
     if self.families_.counts.weights is not None: return around
     if shelf.full and not own.keys() <= shelf.places.keys(): shelf.clear()
     new = [f for f in own if f not in shelf.places]
-    for table in self.families_.tables(new): shelf.put(self._to_predict(table))
+    if new: shelf.put([self._to_predict(table) for table in self.families_.tables(new)])
     return around
 
 
@@ -529,20 +539,17 @@ def _room(n):
 # %% ../nbs/11_blanket.ipynb #9a52f348
 @patch
 def _evaluate_compiled(self: BlanketScore, around):
-    "Blankets with their `_Term`s, by kernels; columns with the same number of states are a batch."
+    "Blankets by increasing number of states, with their `_Term`s, which kernels make: a batch."
     states, n, k = self.table_.n_states, self.table_.n, len(around)
     around = sorted(around, key=lambda b: states[b.column])
-    shelf, r = self._shelf, states[[b.column for b in around]]
+    shelf = self._shelf
     places = [[shelf.places[f] for f in _families_of(b)] for b in around]
     starts = np.cumsum([0, *map(len, places)])
     families = np.array([at for some in places for at in some], np.int64)
-    ends, x, weight = np.zeros(k + 1, np.int64), np.empty(k * n, np.int64), np.empty(k * n)
-    p = np.empty(n * int(r.sum()))
-    about = shelf.whole, shelf.shares, families, starts, _room(n), ends
-    compiled().evaluate(self.families_.counts.data(), *about, x, weight, p)
-    x, weight, p = x[:ends[-1]].copy(), weight[:ends[-1]].copy(), p[:np.diff(ends) @ r].copy()
-    terms = [t for batch in _batches(r, ends, x, weight, p) for t in batch.terms()]
-    return zip(around, terms)
+    about, ends = (shelf.whole, shelf.shares, families, starts, _room(n)), np.zeros(k + 1, np.int64)
+    x, weight, p = compiled().evaluate(self.families_.counts.data(), *about, ends)
+    batch = _Batch(x, weight, p, ends[1:], states[[b.column for b in around]])
+    return zip(around, batch.terms())
 
 # %% ../nbs/11_blanket.ipynb #deeef284
 @patch
@@ -647,16 +654,18 @@ def _each_term(self: BlanketScore, around):
 _STEP = 1e-8  # Weight that is moved to see where a measure goes
 
 
-def _leaning(measure, p, x):
-    "Measure of each distribution, and after them with a little weight moved to `x`."
-    pair = np.empty((2 * len(x), p.shape[1]))
-    compiled().lean(p, x, _STEP, pair)
-    return measure(pair)
+def _logs(p): return np.log(np.maximum(p, np.finfo(float).tiny))
 
 
 def _influence(measure, p, x):
     "Measure of each distribution, and where it goes if weight is moved to `x`."
-    value, leaning = np.split(_leaning(measure, p, x), 2)
+    if measure.line:
+        value, pull = np.empty((2, len(x)))
+        compiled().surprise(p, _logs(p), x, *measure.line(p.shape[1]), value, pull)
+        return value, pull
+    pair = np.empty((2 * len(x), p.shape[1]))
+    compiled().lean(p, x, _STEP, pair)
+    value, leaning = np.split(measure(pair), 2)
     return value, value + (leaning - value) / _STEP
 
 # %% ../nbs/11_blanket.ipynb #2acc1885
@@ -664,10 +673,13 @@ def _estimates(terms, measure):
     "V and its standard error: mean of the measure, spread of the rows' influence on it."
     if isinstance(terms[0], _LongTerm):
         found = [term.over(lambda p, x: _influence(measure, p, x)) for term in terms]
-        return [(t.mean(value)[0], t.mean(lean)[1]) for t, (value, lean) in zip(terms, found)]
+        return [(t.mean(value)[0], t.mean(pull)[1]) for t, (value, pull) in zip(terms, found)]
     batch, out = _batch(terms), np.empty((len(terms), 2))
-    found = _leaning(measure, batch.p, batch.x)
-    compiled().average(found, _STEP, batch.weight, batch.ends, out)
+    x, p, states, rows = batch.x, batch.p, batch.states, (batch.weight, batch.ends, out)
+    if measure.line:
+        lines = np.array([measure.line(m) for m in states.tolist()])
+        compiled().average_surprise(p, _logs(p), x, states, lines, *rows)
+    else: compiled().average(*_influence(measure, p.reshape(-1, states[0]), x), *rows)
     return out.tolist()
 
 # %% ../nbs/11_blanket.ipynb #8df586df
@@ -682,9 +694,9 @@ def values(self: BlanketScore,
     if said is None: said = self._said[measure] = _Said(self.table_.d)
     self._around.go_to(self.network(columns).dag)
     def act(some):
-        groups = {}
-        for b, term in zip(some, self._terms_of(some)):
-            kind = type(term), int(self.table_.n_states[b.column])
+        groups, states = {}, self.table_.n_states
+        for b, term in sorted(zip(some, self._terms_of(some)), key=lambda t: states[t[0].column]):
+            kind = type(term), 0 if measure.line else int(states[b.column])
             groups.setdefault(kind, []).append((b, term))
         for group in groups.values():
             found, terms = zip(*group)

@@ -36,7 +36,7 @@ from .order import as_knowledge, as_known
 from .order import bootstrap as resample_order
 from .order import causal_order
 from .pieces import PIECE, PieceTable, as_source, refuse_processes
-from .result import Result, load_result, make_result
+from .result import Result, as_stored, load_result, make_result
 from .score import ExactScore, ScoreEstimator
 
 # %% ../nbs/33_discover.ipynb #143b6615
@@ -292,6 +292,7 @@ class _Found:
     choice: pd.DataFrame | None  # What chose the measure
     alone: OrderResult | None = None  # What the criterion finds without the guide, if known
     notes: list[Phrase] | None = None  # What the estimator has to say of the table, if known
+    digest: str | None = None  # Fingerprint of the table as it is stored, if known
 
 # %% ../nbs/33_discover.ipynb #680e74cd
 class _Plan:
@@ -387,7 +388,8 @@ def _together(self: _Plan, table: Table, estimator, known: Known, callback) -> _
         try:
             estimator.network(range(len(names)))
             twin = estimator.fork()
-            return causal_order(twin, names, self.measure, callback=look, **options), _notes(twin)
+            found = causal_order(twin, names, self.measure, callback=look, **options)
+            return found, _notes(twin), fingerprint(as_stored(table))
         finally: go_on()
 
     def believe():
@@ -403,8 +405,8 @@ def _together(self: _Plan, table: Table, estimator, known: Known, callback) -> _
             elif isinstance(guide, Belief): guide.rehearsed(chores)
         finally: chores.drop()
         return guide, found
-    (guide, search), (alone, notes) = side_by_side(believe, alone)
-    return _Found(search, self.measure, estimator, guide, known, None, alone, notes)
+    (guide, search), found = side_by_side(believe, alone)
+    return _Found(search, self.measure, estimator, guide, known, None, *found)
 
 # %% ../nbs/33_discover.ipynb #1cda6763
 @patch
@@ -445,7 +447,7 @@ def fit(
     notes = _notes(found.estimator) if found.notes is None else found.notes
     self.result_ = make_result(found.search, table, settings=settings, objects=objects,
                                guide=found.guide, alone=alone, choice=choice, testimony=told,
-                               notes=[*notes, *_cut(limit)])
+                               notes=[*notes, *_cut(limit)], digest=found.digest)
     self._estimator, self._guide, self.dag_ = found.estimator, found.guide, None
     return self
 

@@ -23,10 +23,10 @@ __all__ = ['LEVELS', 'PLAN', 'RISING', 'LEFT_OUT', 'LIKELIHOOD', 'WAYS', 'SET', 
            'climb_among', 'find_legal', 'gain_of', 'best_move', 'take_move', 'read_row', 'want_rows', 'climb_on',
            'Growth', 'new_growth', 'ask_row', 'first_of', 'keep_best', 'deepen', 'best_near', 'as_leaf', 'grow_on',
            'climb_here', 'distinct_rows', 'join_columns', 'number_codes', 'count_codes', 'first_rows', 'shares_of',
-           'Lookup', 'family_at', 'find_key', 'own_weights', 'times_child', 'normalise', 'lean', 'sum_block',
-           'sum_pairs', 'average', 'draw_column', 'note_cells', 'own_noted', 'times_noted', 'noted', 'multiply',
-           'columns_around', 'evaluate', 'add_stratum', 'strata_by_bits', 'strata_by_rows', 'add_by_bits',
-           'share_cells', 'test_pairs']
+           'Lookup', 'fill_shelf', 'family_at', 'find_key', 'own_weights', 'times_child', 'normalise', 'lean',
+           'surprise', 'sum_block', 'sum_pairs', 'average', 'average_surprise', 'draw_column', 'draw_columns',
+           'note_cells', 'own_noted', 'times_noted', 'noted', 'multiply', 'columns_around', 'evaluate', 'add_stratum',
+           'strata_by_bits', 'strata_by_rows', 'add_by_bits', 'share_cells', 'test_pairs']
 
 # %% ../nbs/98_kernels.ipynb #c279ec3e
 import math
@@ -2445,6 +2445,17 @@ class Lookup(NamedTuple):
     keys: np.ndarray  # Sorted codes of the configurations; empty if each has its row
     shares: np.ndarray  # `[4, configurations + 1, child states]`, see `shares_of`; the last empty
 
+# %% ../nbs/98_kernels.ipynb #7d1c6008
+@kernel
+def fill_shelf(whole, shares, places, counts, alphas):
+    "Write the shares of families that begin at `places` in `whole`; their `counts` follow each other."
+    at = 0
+    for k in range(places.size):
+        r, n, low = whole[places[k] + 1], whole[places[k] + 2], whole[places[k] + 3]
+        out = shares[low:low + 4 * n * r].reshape((4, n, r))
+        shares_of(counts[at:at + n * r].reshape((n, r)), alphas[k], out)
+        at += n * r
+
 # %% ../nbs/98_kernels.ipynb #31c5191a
 @part
 def family_at(whole, shares, at):
@@ -2511,6 +2522,15 @@ def lean(p, x, step, out):
         for s in range(r): out[i, s], out[n + i, s] = p[i, s], p[i, s] * (1 - step)
         out[n + i, x[i]] += step
 
+# %% ../nbs/98_kernels.ipynb #7d1c6002
+@leaf
+def surprise(p, logs, x, slope, start, value, pull):
+    "Write `slope` times entropies of `p[row, state]` plus `start`, and where the states `x` pull."
+    for i in range(p.shape[0]):
+        total = 0.
+        for s in range(p.shape[1]): total -= p[i, s] * logs[i, s]
+        value[i], pull[i] = slope * total + start, start - slope * logs[i, x[i]]
+
 # %% ../nbs/98_kernels.ipynb #7d1c5002
 @leaf
 def sum_block(v, low, n):
@@ -2547,21 +2567,32 @@ def sum_pairs(v, low, n):
 
 # %% ../nbs/98_kernels.ipynb #7d1c5005
 @kernel
-def average(found, step, weight, ends, out):
-    "For parts of rows up to `ends`: mean of a measure, `found` as `lean` wrote, and its error."
-    n, low, some, leaning = weight.size, 0, np.empty(weight.size), np.empty(weight.size)
+def average(value, pull, weight, ends, out):
+    "For parts of rows up to `ends`: mean of a value, and its error by where each row pulls it."
+    low, some = 0, np.empty(weight.size)
     for k in range(ends.size):
-        m, w, value = ends[k] - low, weight[low:ends[k]], found[low:ends[k]]
-        moved, total = found[n + low:n + ends[k]], sum_pairs(weight, low, ends[k] - low)
-        for i in range(m):
-            some[i] = w[i] * value[i]
-            leaning[i] = value[i] + (moved[i] - value[i]) / step
+        m, w, v, to = ends[k] - low, weight[low:ends[k]], value[low:ends[k]], pull[low:ends[k]]
+        total = sum_pairs(weight, low, m)
+        for i in range(m): some[i] = w[i] * v[i]
         out[k, 0] = sum_pairs(some, 0, m) / total
-        for i in range(m): some[i] = w[i] * leaning[i]
+        for i in range(m): some[i] = w[i] * to[i]
         mean = sum_pairs(some, 0, m) / total
-        for i in range(m): some[i] = w[i] * (leaning[i] - mean)**2
+        for i in range(m): some[i] = w[i] * (to[i] - mean)**2
         out[k, 1] = math.sqrt(sum_pairs(some, 0, m)) / total
         low = ends[k]
+
+# %% ../nbs/98_kernels.ipynb #7d1c6004
+@kernel
+def average_surprise(p, logs, x, states, lines, weight, ends, out):
+    "The same for slopes times entropies plus starts: a line for each part, with so many `states`."
+    value, pull, low, at = np.empty(x.size), np.empty(x.size), 0, 0
+    for k in range(ends.size):
+        n, r, (slope, start) = ends[k] - low, states[k], lines[k]
+        own, its = p[at:at + n * r].reshape((n, r)), logs[at:at + n * r].reshape((n, r))
+        rows = slice(low, ends[k])
+        surprise(own, its, x[rows], slope, start, value[rows], pull[rows])
+        low, at = ends[k], at + n * r
+    average(value, pull, weight, ends, out)
 
 # %% ../nbs/98_kernels.ipynb #7d1c4005
 @leaf
@@ -2575,6 +2606,20 @@ def draw_column(columns, child, parents, strides, keys, ends, heights):
         height = heights[i] * ends[at, last]
         for s in range(last): x += height > ends[at, s]
         columns[child, i] = x
+
+# %% ../nbs/98_kernels.ipynb #7d1c6006
+@leaf
+def draw_columns(columns, records, ends, heights):
+    "Write states of many columns. A record: child, states, rows of `ends`, parents, keys; these."
+    at = low = 0
+    for row in range(len(heights)):
+        r, k, m, some = records[at + 1], records[at + 2], records[at + 3], records[at + 4]
+        keys = at + 5 + 2 * m
+        parents, strides = records[at + 5:at + 5 + m], records[at + 5 + m:keys]
+        own = ends[low:low + k * r].reshape((k, r))
+        draw_column(columns, records[at], parents, strides, records[keys:keys + some], own,
+                    heights[row])
+        at, low = keys + some, low + k * r
 
 # %% ../nbs/98_kernels.ipynb #770b423b
 @part
@@ -2656,15 +2701,17 @@ def columns_around(whole, families, inside, columns):
 
 # %% ../nbs/98_kernels.ipynb #9de6a69b
 @kernel
-def evaluate(data, whole, shares, families, starts, seen, ends, x, weight, p):
+def evaluate(data, whole, shares, families, starts, seen, ends):
     "Conditionals of columns, each by its `families`: up to `ends`, state, weight, distribution."
-    data = lent(data)
-    d, n = data.columns.shape
+    data, most = lent(data), 0
+    (d, n), k = data.columns.shape, starts.size - 1
     row, columns, inside = np.empty(n, np.int64), np.empty(d, np.int64), np.empty(d, np.bool_)
     notes = np.empty((min(families.size, 1 + 2**24 // n), n), np.int32)
     places, at = np.full(whole.size + 1, -1), 0
     places[-1] = 0
-    for b in range(starts.size - 1):
+    for b in range(k): most += n * data.n_states[whole[families[starts[b]]]]
+    x, weight, p = np.empty(k * n, np.int64), np.empty(k * n), np.empty(most)
+    for b in range(k):
         some, low = families[starts[b]:starts[b + 1]], ends[b]
         around = columns[:columns_around(whole, some, inside, columns)]
         used = first_rows(data, around, seen, row, weight[low:])
@@ -2677,6 +2724,7 @@ def evaluate(data, whole, shares, families, starts, seen, ends, x, weight, p):
         out, states = p[at:at + used * r].reshape((used, r)), x[low:low + used]
         multiply(whole, shares, some, data.columns, row[:used], states, places, notes, out)
         at += used * r
+    return x[:ends[k]].copy(), weight[:ends[k]].copy(), p[:at].copy()
 
 # %% ../nbs/98_kernels.ipynb #0a547971
 @leaf

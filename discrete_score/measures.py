@@ -234,6 +234,7 @@ class Measure:
     facts: Facts = Facts()  # What is known about it
     parameter: float | None = None  # Order of Rényi and Tsallis entropies
     family: Callable | None = None  # What is known at another parameter, as a function of it
+    line: Callable | None = None  # n -> (a, b), if with n states it is a * entropy + b
 
     def __call__(self, p, n_states=None):
         if self.parameter is None: return self.function(p, n_states)
@@ -357,13 +358,19 @@ class Measures(Registry):
         return super().register(name, part, text)
 
 # %% ../nbs/04_measures.ipynb #772100c1
+def _itself(n): return 1., 0.
+def _per_most(n): return 1 / np.log(n), 0.
+def _from_most(n): return 1., -np.log(n)
+
+
 MEASURES = Measures("measure")
-MEASURES.register("entropy", Measure("entropy", entropy, _ENTROPY), "Shannon entropy")
+MEASURES.register("entropy", Measure("entropy", entropy, _ENTROPY, line=_itself), "Shannon entropy")
 MEASURES.register(
-    "normalized_entropy", Measure("normalized_entropy", normalized_entropy, _NORMALIZED),
+    "normalized_entropy",
+    Measure("normalized_entropy", normalized_entropy, _NORMALIZED, line=_per_most),
     "entropy as a share of its maximum, log n")
 MEASURES.register(
-    "kl_uniform", Measure("kl_uniform", kl_uniform, _KL_UNIFORM),
+    "kl_uniform", Measure("kl_uniform", kl_uniform, _KL_UNIFORM, line=_from_most),
     "minus the divergence from the uniform distribution, entropy - log n")
 MEASURES.register(
     "varentropy", Measure("varentropy", varentropy, _VARENTROPY),

@@ -190,6 +190,7 @@ def make_result(
     choice: pd.DataFrame | None = None,  # What chose the measure
     testimony: Testimony | None = None,  # What the witnesses say, if the guide has heard some
     notes: Sequence[str] = (),  # What else looked odd, besides the notes of the table
+    digest: str | None = None,  # Fingerprint of the table as it is stored, if it is known
 ) -> Result:
     "The result of a search."
     table, settings, d = as_stored(table), plain(settings or {}), table.d
@@ -202,7 +203,7 @@ def make_result(
         rest = _with_stated(_stated(known, arrows(told, table.names)), before)
         edges = mark_edges(told, rest, table.names, agreed.deserves_vote, ordered=table.ordered)
     return Result(search=replace(search, seed=int(search.seed)), schema=table.schema,
-                  n_rows=table.total, fingerprint=fingerprint(table),
+                  n_rows=table.total, fingerprint=digest or fingerprint(table),
                   notes=tuple(map(_note, (*table.notes, *notes))), settings=settings,
                   objects=tuple(objects), versions=versions(), partial_order=before,
                   agreement=agreed, choice=choice, edges=edges, table=table,
