@@ -478,9 +478,10 @@ class _Batch:
 
     def terms(self):
         "One after the other."
-        rows, cells = ([*zip(cuts, cuts[1:])] for cuts in self.cuts())
+        ends, cells = self.cuts()
+        about = zip(ends, ends[1:], cells, cells[1:], self.states.tolist())
         return [_Term(self.x[low:high], self.weight[low:high], self.p[a:b].reshape(-1, m), self, k)
-                for k, ((low, high), (a, b), m) in enumerate(zip(rows, cells, self.states.tolist()))]
+                for k, (low, high, a, b, m) in enumerate(about)]
 
     def part(self, first, last):
         "The terms from one to before another."

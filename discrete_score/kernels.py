@@ -2448,7 +2448,7 @@ class Lookup(NamedTuple):
 # %% ../nbs/98_kernels.ipynb #7d1c6008
 @kernel
 def fill_shelf(whole, shares, places, counts, alphas):
-    "Write the shares of families that begin at `places` in `whole`; their `counts` follow each other."
+    "Write shares of families that begin at `places` in `whole`; their `counts` follow each other."
     at = 0
     for k in range(places.size):
         r, n, low = whole[places[k] + 1], whole[places[k] + 2], whole[places[k] + 3]
