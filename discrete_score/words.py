@@ -755,10 +755,10 @@ def _points(low: float, high: float) -> str:
 
 # %% ../nbs/40_words.ipynb #548603f7
 def _surest(found: Effect) -> dict | None:
-    "The difference that stays farthest from 0 in all graphs; None if none stays away from it."
+    "The difference that stays farthest from 0 in all graphs, the last of equals; or None."
     rows = found.differences().to_dict("records")
-    def away(row): return max(row["low"], -row["high"])
-    best = max(rows, key=away, default=None)
+    def away(row): return round(max(row["low"], -row["high"]), 9)
+    best = max(reversed(rows), key=away, default=None)
     return best if best is not None and away(best) > 0 else None
 
 # %% ../nbs/40_words.ipynb #b5c90813
