@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 from .base import patch
-from .counts import Chores, Counts, at_once, compiled, name_hashes, out_of_time
+from .counts import Chores, Counts, compiled, name_hashes, out_of_time
 from .data import Table, as_table
-from .graphs import dag_to_cpdag, reachable, topological_order
+from .graphs import (
+    closure, dag_to_cpdag, marked, reachable, topological_order)
 from .guide import EvidenceGuide
 from .order import Knowledge, Verdict, as_known
 from .search import best_ordering
-from .triples import Credibility, TripleRule, closure, find_triples
+from .triples import Credibility, TripleRule, find_triples
 
 # %% ../nbs/25_belief.ipynb #87c68bae
 class Belief(EvidenceGuide):
@@ -52,8 +53,9 @@ def fit(
     "Find the best network, test its triples, and search again with what they compel."
     table = as_table(table)
     known = as_known(knowledge, table.names)
-    self._listen(table, known.before, known.forbidden, keep=True)
+    self._study(table, keep=True)._listen(known.before, known.forbidden)
     self.joint_ = reachable(self.arrows_ | known.before)
+    self._later = [set(some) for some in marked(self.joint_)]
     self._required, allowed = known.required, ~self.joint_.T & ~known.forbidden
     if not allowed.all(): self._hold(allowed)
     self.free_.sets.families.keep_counts(False)
@@ -61,14 +63,20 @@ def fit(
 
 # %% ../nbs/25_belief.ipynb #8307cea3
 @patch
-def _listen(self: Belief, table: Table, before: np.ndarray, forbidden: np.ndarray, *, keep=False):
-    "Find the best network, test its triples, and take what agrees with what is known."
+def _study(self: Belief, table: Table, *, keep=False):
+    "Find the best network."
     self._learn(table, as_known(None, table.names), keep=keep)
-    self.free_, counts = self.ordering_, self.ordering_.sets.families.counts
+    self.free_, self._table, self._tried = self.ordering_, table, None
+    return self
+
+
+@patch
+def _listen(self: Belief, before: np.ndarray, forbidden: np.ndarray):
+    "Test the triples of the network, and take what agrees with what is known."
+    counts = self.free_.sets.families.counts
     network = self.free_.network if counts.whole else np.zeros_like(before)
-    self.triples_ = find_triples(counts, network, table.names, self.rule)
+    self.triples_ = find_triples(counts, network, self._table.names, self.rule)
     self.arrows_ = _joined(self.triples_.arrows & ~forbidden, before)
-    self._table, self._tried = table, None
     self._arrows = [tuple(a) for a in np.argwhere(self.arrows_).tolist()]
     return self
 
@@ -90,11 +98,12 @@ def accept(
     candidates: Sequence[int],  # Those that may be the leaf, in decreasing V
 ) -> Verdict:
     "The first candidate that nothing holds back and that costs no more than the tolerance."
-    bound = self.joint_[:, list(remaining)].any(1)
-    said = EvidenceGuide.accept(self, remaining, [c for c in candidates if not bound[c]])
+    left = set(remaining)
+    bound = {c for c in candidates if not self._later[c].isdisjoint(left)}
+    said = EvidenceGuide.accept(self, remaining, [c for c in candidates if c not in bound])
     costs = dict(said.vetoed)
     before = candidates[:list(candidates).index(said.leaf)]
-    vetoed = tuple((c, costs.get(c, -np.inf)) for c in before if bound[c] or c in costs)
+    vetoed = tuple((c, costs.get(c, -np.inf)) for c in before if c in bound or c in costs)
     return replace(said, vetoed=vetoed)
 
 # %% ../nbs/25_belief.ipynb #3b05e28d
@@ -197,25 +206,28 @@ _MOST_ROWS = 20_000  # A rehearsal with fewer rows than the table has is the mor
 
 
 @patch
-def _drawn(self: Belief, n):
-    "Tables drawn from the network that was found, as rows of codes."
-    table, network = self._table, self.ordering_.network
-    families, rng = self.free_.sets.families, np.random.default_rng(self.seed)
+def _drawing(self: Belief):
+    "A function that draws a table from the network that was found, by its number: rows of codes."
+    table, network, families = self._table, self.ordering_.network, self.free_.sets.families
     hashes, size = name_hashes(table.names, 0), int(min(table.total, _MOST_ROWS))
     by_name = np.argsort(hashes)
     order = by_name[topological_order(network[np.ix_(by_name, by_name)])].tolist()
-    counts, own = families.counts, _own(network, order)
-    found = [counts.lookup(*f) for f in own] if counts.apart else families.tables(own)
-    recipe = _recipe(found, counts.total)
-    return [_draw(recipe, table.d, size, rng) for _ in range(n)]
+    recipe = _recipe(families.counted(_own(network, order)), families.counts.total)
+    def draw(number):
+        rng = np.random.default_rng(self.seed)
+        rng.bit_generator.advance(number * table.d * size)
+        return _draw(recipe, table.d, size, rng)
+    return draw
 
 
 @patch
-def _try(self: Belief, codes):
-    "What the rule finds in a table that was drawn."
+def _rehearsals(self: Belief, n):
+    "Tables to draw, each in three steps: its rows, the network in them, and what tests say."
     options = dict(rule=self.rule, patience=1, climbs=1, rehearsals=0, seed=self.seed)
-    new, nothing = Table(self._table.schema, codes), np.zeros_like(self.ordering_.network)
-    return Belief(self.score_, **options)._listen(new, nothing, nothing)
+    nothing = np.zeros_like(self.ordering_.network)
+    def learn(codes): return Belief(self.score_, **options)._study(Table(self._table.schema, codes))
+    def listen(new): return new._listen(nothing, nothing)
+    return Chores((self._drawing(), learn, listen) if n else (), range(n))
 
 
 @patch
@@ -224,8 +236,8 @@ def rehearse(
     n: int | None = None,  # Tables to draw; as many as the settings say if None
 ) -> Rehearsal:
     "Try the rule on tables drawn from the network that was found."
-    drawn = self._drawn(self.rehearsals if n is None else n)
-    return _tally(at_once(self._try, drawn), self.ordering_.network)
+    tried = self._rehearsals(self.rehearsals if n is None else n).finish()
+    return _tally(tried, self.ordering_.network)
 
 # %% ../nbs/25_belief.ipynb #83ce5f56
 def _tally(tried: Sequence[Belief], network: np.ndarray) -> Rehearsal:
@@ -261,7 +273,7 @@ class Testimony:
 def rehearsing(self: Belief) -> Chores:  # None of them if there is nothing to try, or no time
     "The rehearsals that the settings ask for, for whoever has time for one."
     wanted = self.arrows_.any() and self._tried is None and not out_of_time()
-    return Chores(self._try, self._drawn(self.rehearsals) if wanted else ())
+    return self._rehearsals(self.rehearsals if wanted else 0)
 
 
 @patch

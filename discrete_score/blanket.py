@@ -776,14 +776,13 @@ def determined(self: BlanketScore,
 ) -> dict[str, tuple[str, ...]]:  # Column -> the columns that fix it
     "Columns that their parents in the learned network fix in every row, and not by chance."
     names, d, found = self.table_.names, self.table_.d, {}
-    dag = self.network(range(d)).dag
-    for j in np.flatnonzero(dag.any(0)).tolist():
-        parents = tuple(np.flatnonzero(dag[:, j]).tolist())
-        counts = self.families_.counts.lookup(j, parents).counts
-        if ((counts > 0).sum(1) > 1).any(): continue
-        tries = d * comb(d - 1, len(parents))
-        if _log_chance(counts) + log(tries) < log(.01):
-            found[names[j]] = tuple(names[p] for p in parents)
+    parents = marked(self.network(range(d)).dag.T)
+    own = [(j, tuple(some)) for j, some in enumerate(parents) if some]
+    for table in self.families_.counted(own):
+        if ((table.counts > 0).sum(1) > 1).any(): continue
+        tries = d * comb(d - 1, len(table.parents))
+        if _log_chance(table.counts) + log(tries) < log(.01):
+            found[names[table.child]] = tuple(names[p] for p in table.parents)
     return found
 
 

@@ -12,6 +12,7 @@ import hashlib
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, MutableMapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -448,22 +449,24 @@ def side_by_side(
 class Chores:
     "Tasks that do not need each other, for whoever is free."
     def __init__(self,
-        act: Callable[[Any], Any],  # What to do with an item
+        steps: Sequence[Callable[[Any], Any]],  # What to do with an item, one after the other
         items: Sequence,  # Things that do not need each other
     ):
-        self._act, self._items, self.found = act, items, [None] * len(items)
-        self._next, self._turns, self._helpers = iter(range(len(items))), Turns(), []
-        self.dropped = False
+        self._steps, self._todo, self._helpers = steps, deque(), []
+        self.found, self.dropped = [None] * len(items), False
+        self._todo += [(k, 0, item) for k, item in enumerate(items)]
 
     def one(self) -> bool:  # False if none is left
-        "Do the next one; if it fails, no other is begun."
-        with self._turns: k = None if self.dropped else next(self._next, None)
-        try:
-            if k is not None: self.found[k] = self._act(self._items[k])
+        "Do the next step of one; if it fails, no other is begun."
+        try: k, step, item = self._todo.popleft()
+        except IndexError: return False
+        try: item = self._steps[step](item)
         except BaseException:
             self.drop()
             raise
-        return k is not None
+        if step + 1 == len(self._steps): self.found[k] = item
+        elif not self.dropped: self._todo.append((k, step + 1, item))
+        return True
 
     def all(self) -> None:
         "Do one after the other."
@@ -472,6 +475,7 @@ class Chores:
     def drop(self) -> None:
         "Leave what has not begun undone."
         self.dropped = True
+        self._todo.clear()
 
 # %% ../nbs/06_counts.ipynb #7d1c5011
 @patch
@@ -479,7 +483,7 @@ def call(self: Chores) -> None:
     "Call helpers from the crew that is at work, once, if there is one; each begins when it can."
     crew = _threads.get()
     if self._helpers or not isinstance(crew, _Crew): return
-    n = min(len(self._items), crew.size) - 1
+    n = min(len(self.found), crew.size) - 1
     self._helpers += [_begin(self.all, wait=True) for _ in range(n)]
 
 
@@ -504,7 +508,7 @@ def at_once(
     items: Sequence,  # Things that do not need each other
 ) -> list:  # What it returned, in the order of the items
     "Do the same with each of several things, some of them at the same time."
-    return Chores(act, items).finish()
+    return Chores([act], items).finish()
 
 # %% ../nbs/06_counts.ipynb #85128167
 @dataclass(frozen=True, eq=False)

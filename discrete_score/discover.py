@@ -394,7 +394,7 @@ def _together(self: _Plan, table: Table, estimator, known: Known, callback) -> _
 
     def believe():
         guide = make_guide(self.guide, table, known, seed=self.seed)
-        chores = guide.rehearsing() if isinstance(guide, Belief) else Chores(None, ())
+        chores = guide.rehearsing() if isinstance(guide, Belief) else Chores((), ())
         try:
             chores.call()
             while not ahead.done() and chores.one(): pass

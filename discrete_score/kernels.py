@@ -19,14 +19,14 @@ __all__ = ['LEVELS', 'PLAN', 'RISING', 'LEFT_OUT', 'LIKELIHOOD', 'WAYS', 'SET', 
            'new_rows', 'place_of', 'keys_of', 'find_family', 'add_family', 'copy_rows', 'told', 'fill_smaller',
            'fill_rows', 'shrink_set', 'set_of', 'grant_next', 'grant_all', 'Places', 'holds', 'look_around',
            'value_places', 'new_places', 'bar', 'move', 'end_moves', 'improve', 'Turning', 'new_turning', 'bring',
-           'begin_turn', 'turn_on', 'improve_here', 'reach_all', 'Climb', 'new_climb', 'copy_part', 'copy_climb',
-           'climb_among', 'find_legal', 'gain_of', 'best_move', 'take_move', 'read_row', 'want_rows', 'climb_on',
-           'Growth', 'new_growth', 'ask_row', 'first_of', 'keep_best', 'deepen', 'best_near', 'as_leaf', 'grow_on',
-           'climb_here', 'distinct_rows', 'join_columns', 'number_codes', 'count_codes', 'first_rows', 'shares_of',
-           'Lookup', 'fill_shelf', 'family_at', 'find_key', 'own_weights', 'times_child', 'normalise', 'lean',
-           'surprise', 'sum_block', 'sum_pairs', 'average', 'average_surprise', 'draw_column', 'draw_columns',
-           'note_cells', 'own_noted', 'times_noted', 'noted', 'multiply', 'columns_around', 'evaluate', 'add_stratum',
-           'strata_by_bits', 'strata_by_rows', 'add_by_bits', 'share_cells', 'test_pairs']
+           'begin_turn', 'turn_on', 'improve_here', 'reach_all', 'Climb', 'begin_climb', 'new_climb', 'copy_part',
+           'copy_climb', 'climb_among', 'whole_network', 'find_legal', 'gain_of', 'best_move', 'take_move', 'read_row',
+           'want_rows', 'climb_on', 'Growth', 'new_growth', 'ask_row', 'first_of', 'keep_best', 'deepen', 'best_near',
+           'as_leaf', 'grow_on', 'climb_here', 'distinct_rows', 'join_columns', 'number_codes', 'count_codes',
+           'first_rows', 'shares_of', 'Lookup', 'fill_shelf', 'family_at', 'find_key', 'own_weights', 'times_child',
+           'normalise', 'lean', 'surprise', 'sum_block', 'sum_pairs', 'average', 'average_surprise', 'draw_column',
+           'draw_columns', 'note_cells', 'own_noted', 'times_noted', 'noted', 'multiply', 'columns_around', 'evaluate',
+           'add_stratum', 'strata_by_bits', 'strata_by_rows', 'add_by_bits', 'share_cells', 'test_pairs']
 
 # %% ../nbs/98_kernels.ipynb #c279ec3e
 import math
@@ -1189,7 +1189,8 @@ def new_tables(
 ) -> Tables:
     "Tables of the empty set only."
     often, first, d = data.often, data.first, len(data.n_states)
-    modes = [np.argmax(often[low:high]) for low, high in zip(first[:-1], first[1:])]
+    parts = [often[low:high].tolist() for low, high in zip(first[:-1], first[1:])]
+    modes = [part.index(max(part)) for part in parts]
     room = min(int(mb * 2**18), 128 + int(first[-1]) * 2**18)
     tables = Tables(np.full(2**15, -1, np.int32), np.zeros((2**14, 2), np.uint64),
                     np.zeros(2**14, np.int64), np.empty(room, np.int32), np.zeros(2, np.int64),
@@ -1956,16 +1957,31 @@ class Climb(NamedTuple):
     done: np.ndarray  # How many moves; when rows were last emptied, `[2]`
 
 # %% ../nbs/98_kernels.ipynb #7d1c2a13
-def _empty_climb(n, d):
-    "A climb over `n` of `d` columns that has nothing in it yet."
-    dag, after, allowed, fixed, need = np.zeros((5, n, n), bool)
-    add, drop = np.full((2, n, n), np.nan)
-    legal, roles, ties = (np.zeros((n, m), kind) for m, kind in
+def _room_to_climb(n, d):
+    "Room for a climb over `n` of `d` columns; nothing is written yet."
+    dag, after, allowed, fixed, need = np.empty((5, n, n), bool)
+    add, drop = np.empty((2, n, n))
+    legal, roles, ties = (np.empty((n, m), kind) for m, kind in
                           ((n, np.uint8), (d, np.uint8), (n, np.uint64)))
-    columns, n_parents, todo = np.zeros((3, n), np.int64)
+    columns, n_parents, at, todo = np.empty((4, n), np.int64)
     return Climb(dag, after, allowed, fixed, add, drop, need, ties, legal, roles, columns,
-                 n_parents, np.full(n, np.nan), np.full(n, -1), np.zeros(n, bool), todo,
-                 np.zeros(2, np.int64))
+                 n_parents, np.empty(n), at, np.empty(n, bool), todo, np.empty(2, np.int64))
+
+
+@kernel
+def begin_climb(state):
+    "Write what a network tells a climb before anything is scored."
+    n = len(state.dag)
+    state.add[:] = state.drop[:] = np.nan
+    state.need[:] = False
+    state.legal[:] = 0
+    state.roles[:] = 0
+    state.now[:], state.at[:], state.lacks[:] = np.nan, -1, False
+    state.done[:] = 0
+    for j in range(n):
+        state.n_parents[j] = 0
+        for i in range(n): state.n_parents[j] += state.dag[i, j]
+    reach_all(state.dag, state.after)
 
 
 def new_climb(
@@ -1975,10 +1991,10 @@ def new_climb(
     ties: np.ndarray,  # Settle ties between edges
 ) -> Climb:
     "A climb that has not begun."
-    state, (dag, allowed, fixed) = _empty_climb(len(columns), d), masks
-    reach_all(dag, state.after)
-    return state._replace(dag=dag, allowed=allowed, fixed=fixed, ties=ties, columns=columns,
-                          n_parents=dag.sum(0))
+    room, (dag, allowed, fixed) = _room_to_climb(len(columns), d), masks
+    state = room._replace(dag=dag, allowed=allowed, fixed=fixed, ties=ties, columns=columns)
+    begin_climb(state)
+    return state
 
 # %% ../nbs/98_kernels.ipynb #7d1c5008
 @leaf
@@ -1996,17 +2012,16 @@ def copy_climb(state, keep, less):
     copy_part(state.allowed, keep, less.allowed)
     copy_part(state.fixed, keep, less.fixed)
     copy_part(state.ties, keep, less.ties)
+    begin_climb(less)
     copy_part(state.add, keep, less.add)
     copy_part(state.drop, keep, less.drop)
     less.done[1] = state.done[1]
     for b in range(keep.size):
         j = keep[b]
         less.columns[b] = state.columns[j]
-        for a in range(keep.size): less.n_parents[b] += less.dag[a, b]
         for c in range(state.roles.shape[1]): less.roles[b, c] = state.roles[j, c]
         if less.n_parents[b] == state.n_parents[j]:
             less.now[b], less.at[b] = state.now[j], state.at[j]
-    reach_all(less.dag, less.after)
 
 
 def climb_among(
@@ -2015,9 +2030,19 @@ def climb_among(
 ) -> Climb:
     "The same climb over some of its columns."
     keep, d = np.flatnonzero(inside[state.columns]), state.roles.shape[1]
-    less = _empty_climb(len(keep), d)
+    less = _room_to_climb(len(keep), d)
     copy_climb(state, keep, less)
     return less
+
+
+@kernel
+def whole_network(state):
+    "The network of a climb among all columns of the table."
+    d, columns = state.roles.shape[1], state.columns
+    dag = np.zeros((d, d), np.bool_)
+    for a in range(columns.size):
+        for b in range(columns.size): dag[columns[a], columns[b]] = state.dag[a, b]
+    return dag
 
 # %% ../nbs/98_kernels.ipynb #016d3548
 @leaf

@@ -204,8 +204,8 @@ def climb(
         if isinstance(start, SearchResult): start = start.dag
         state = _Climb(families, columns, *_edge_masks(families, columns, start, *masks), *options)
     state.go(2**62 if max_moves is None else max_moves)
-    dag, end = np.zeros((families.d, families.d), dtype=bool), state.state
-    dag[np.ix_(columns, columns)] = end.dag
+    end = state.state
+    dag = compiled().whole_network(end)
     taken, score = tuple(columns.tolist()), float(end.now.sum())
     climbed = state if allowed is None and required is None else None
     return SearchResult(families.names, taken, dag, score, int(end.done[0]), climbed)
@@ -226,10 +226,11 @@ def _edge_masks(families, columns, start, allowed, required):
     required, allowed = part(required, False, "required"), part(allowed, True, "allowed")
     start = part(start, False, "start") | required
     np.fill_diagonal(allowed, False)
+    if not start.any(): return start, allowed, required
     for i, j in np.argwhere(start & ~allowed):
         edge = f"{families.names[columns[i]]} -> {families.names[columns[j]]}"
         raise ValueError(f"`start` or `required` holds {edge}, which `allowed` forbids.")
-    if start.any() and not is_dag(start):
+    if not is_dag(start):
         raise ValueError("the network to start from must have no cycle; "
                          "`start` (with `required`) has one.")
     return start, allowed, required
@@ -307,6 +308,7 @@ class ParentSets:
                                           most=most)
         self.budget, self._emptied, self.turns = cache_mb * 2**20, False, Turns()
         self._counted = families.compiled and families.rule.by_set
+        self._still = self._turning(np.zeros(0, np.int64))  # No arrow
 
 # %% ../nbs/08_search.ipynb #c90a50ea
 @patch
@@ -415,7 +417,7 @@ def _grant_counted(self: ParentSets):
     "Grant the wishes of a kernel by another one, for scores by sets."
     none = np.zeros(0, np.int64)
     places = compiled().new_places(0, self.families.d)
-    self._move_here(none, none, np.inf, -1, -1, places, np.zeros(3, np.int64), self._turning(none))
+    self._move_here(none, none, np.inf, -1, -1, places, np.zeros(3, np.int64), self._still)
 
 # %% ../nbs/08_search.ipynb #7d1c2c01
 @patch
@@ -457,7 +459,7 @@ def move(self: ParentSets,
         return kernels.improve(trees, *moves)
     with self.turns:
         self.trees.n_wishes[0], left, here = 0, 1, not self._in_threads()
-        more = (*moves, turning or self._turning(order))
+        more = (*moves, turning or self._still)
         while left and not (long and out_of_time()):
             left = self._move_here(*more) if here else self.run(act)
             if left != kernels.NODES_MADE: self._emptied = False
