@@ -13,12 +13,12 @@ demo: $(VENV)/.runtime  ## the main job on data that ships with the package
 	$(BIN)/discrete-score demo
 
 test: $(VENV)/.dev  ## everything that CI runs
-	$(BIN)/python .ci/clean_export.py
+	$(BIN)/python .ci/export.py --check
 	$(BIN)/nbdev_test --n_workers $(JOBS)
 	$(BIN)/python -m pytest -q tests
 
 test-all: $(VENV)/.dev  ## make test, with the exhaustive runs and the slow cells (an hour or more)
-	$(BIN)/python .ci/clean_export.py
+	$(BIN)/python .ci/export.py --check
 	$(BIN)/nbdev_test --n_workers $(JOBS) --flags slow
 	SLOW=1 $(BIN)/python -m pytest -q tests
 
@@ -33,8 +33,7 @@ bench: $(VENV)/.runtime  ## speed as ratios of one run (an hour); PART="one thre
 		$(if $(PART),--resume --only "quantity == '$(PART)'")
 
 export: $(VENV)/.dev  ## notebooks to modules, README from the index
-	$(BIN)/nbdev_export
-	$(BIN)/nbdev_clean
+	$(BIN)/python .ci/export.py
 	$(BIN)/python .ci/readme.py
 
 outputs: $(VENV)/.dev  ## run notebooks and keep their outputs: make outputs NB="nbs/00_data.ipynb"
@@ -65,5 +64,5 @@ $(VENV)/.runtime: requirements.lock settings.ini setup.py | $(BIN)/python
 	touch $@
 
 $(VENV)/.dev: requirements-dev.lock $(VENV)/.runtime
-	$(PIP) -r requirements-dev.lock
+	$(BIN)/python .ci/compile_kernels.py >/dev/null 2>&1 & $(PIP) -r requirements-dev.lock
 	touch $@

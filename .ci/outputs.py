@@ -7,15 +7,15 @@ Of a graph that can be touched only its SVG is stored.
 import base64
 import io
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
 
+from export import export
+
 root = Path(__file__).resolve().parent.parent
-tools = Path(sys.executable).parent
 
 
 def skipped(cell):
@@ -58,5 +58,4 @@ if __name__ == "__main__":
     for path in named or sorted(root.glob("nbs/**/*.ipynb")):
         print(path.relative_to(root), flush=True)
         run(path)
-    for tool in ("nbdev_clean", "nbdev_export"):
-        subprocess.run([tools / tool], cwd=root, check=True)
+    export()
