@@ -6,6 +6,7 @@ tables once with plain `np.bincount`. What is not there is left out: `OLD` in th
 folder of version 0.1.0 (`git archive 1b1462a`), `AGRUM` a Python with pyAgrum. Run as a program
 with the numbers of columns and rows, this file does one search and prints its peak memory.
 Wall times (two threads) mean something on an idle machine only: the load is stored beside them.
+`at` is the size that varies; what else is stored of a measurement stands at 0 and below.
 """
 import os
 import platform
@@ -36,6 +37,8 @@ KEY = "quantity", "case", "widths", "sizes"
 NETWORKS = "alarm", "hailfinder", "hepar2", "win95pts"
 CELLS, LENGTHS = "4 8 16 32 64 128 256 512 1024 2048 4096", (1000, 10_000, 100_000, 1_000_000)
 GUIDES = "evidence", "halves"  # The default, and the rule of version 0.1.0
+PYTEST = sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"
+WAITING = "test_browser", "test_interrupt", "test_wheel"  # Tests that wait for other processes
 FIT = """
 import os, sys, time, warnings
 import discrete_score as ds
@@ -103,6 +106,7 @@ def settings(seed, full):
     found += [("fit / other", f"{name} {other} {guide}", "", str(ROWS)) for name in NETWORKS
               for other in ("0.1.0", "ghc", "miic") for guide in GUIDES]
     found += [("first call", case, "", str(ROWS)) for case in ("fresh", "kept")]
+    found += [("shared tests", case, "", "0") for case in ("0.1.0", "fresh", "kept") if full]
     large = (("500", "10000"), ("200", "100000"), ("500", "100000")) if full else ()
     wide = ("200" if full else "60", str(ROWS)), *large
     found += [("one thread / two", "hepar2", "", str(ROWS)),
@@ -255,6 +259,40 @@ def first_call(case):
         return printed(sys.executable, "-c", FIT, "first", NUMBA_CACHE_DIR=folder)
 
 
+def test_names(tree):
+    "The tests that a folder holds, without those that wait for other processes."
+    lines = pytest(tree, "--collect-only", "tests").splitlines()
+    return [name for name in lines if "::" in name and not any(w in name for w in WAITING)]
+
+
+def pytest(tree, *more, **there):
+    "What pytest prints of the tests of a folder with its own code."
+    there = os.environ | {"PYTHONPATH": str(tree)} | there
+    return subprocess.run([*PYTEST, *more], capture_output=True, text=True, check=True, cwd=tree,
+                          env=there).stdout
+
+
+def shared_tests(case):
+    """Seconds of all tests that version 0.1.0 has and that are still there: with its code, or with
+    today's where compiled code is not there yet (`fresh`) or is (`kept`)."""
+    if not os.environ.get("OLD"): return None
+    old, new = Path(os.environ["OLD"]), Path(FILE).parents[2]
+    both = *sorted(set(test_names(old)) & set(test_names(new))),
+    return timed(old, both, 1)[0] if case == "0.1.0" else timed(new, both, 2)[case == "kept"]
+
+
+@cache
+def timed(tree, names, times):
+    "Seconds on the clock, and of the processor under 0, of tests: compiled on the way, and again."
+    with tempfile.TemporaryDirectory() as folder:
+        found = []
+        for _ in range(times):
+            before = sum(os.times()[2:4])
+            clock = wall(lambda: pytest(tree, *names, NUMBA_CACHE_DIR=folder))
+            found.append({len(names): clock, 0: sum(os.times()[2:4]) - before})
+        return found
+
+
 def fitted(table, threads=1):
     "A guided search."
     with using_threads(threads): return DiscreteScore(unused="drop").fit(table)
@@ -270,6 +308,14 @@ def at_once(case):
     else:
         def fit(_): return printed(sys.executable, "-c", FIT, "hepar2", "6", CLOCK="perf_counter")
     return 2*fit(0)/longest(fit)
+
+
+def sorting(threads):
+    "Seconds in which so many threads, which need nothing of each other, sort numbers of their own."
+    numbers = np.random.default_rng(0).random((threads, 2**15))
+    def sort(own):
+        for _ in range(800): np.sort(own)
+    with ThreadPoolExecutor(threads) as pool: return wall(lambda: list(pool.map(sort, numbers)))
 
 
 def known_rows(name):
@@ -289,6 +335,7 @@ def values(quantity, case, widths, sizes):
     if quantity == "tests per second": return {k: tests_per_second(case, k) for k in widths}
     if quantity == "fit / other": return {d: against(*case.split())}
     if quantity == "first call": return {d: first_call(case)}
+    if quantity == "shared tests": return shared_tests(case)
     if quantity == "two fits at once": return {d: at_once(case)}
     if quantity == "folded / whole": return {d: folding(d, n) for d in widths}
     if quantity == "peak MB": return {d: printed(sys.executable, FILE, str(d), str(n))}
@@ -298,10 +345,12 @@ def values(quantity, case, widths, sizes):
         return {} if table is None else {table.d: cpu(fitted, table, 1), 0: families_met(table)}
     if quantity == "one thread / two":
         table = table_of(d, n) if widths else known_rows(case)
-        turns = 8 if table.d * table.n <= 200 * ROWS else 3
-        times = [[wall(lambda: fitted(table, k)) for k in (1, 2)] for _ in range(turns)]
-        one, two = map(min, zip(*times))
-        return {table.d: one/two}
+        turns, each = int(np.clip(48e6 / (table.d * table.n), 3, 24)), (1, 2)
+        times = np.array([[*(wall(lambda: fitted(table, k)) for k in each), *map(sorting, each)]
+                          for _ in range(turns)])
+        (one, two, alone, beside), pairs = times.min(0), times[:, 0] / times[:, 1]
+        low, high = np.quantile(pairs, [.25, .75])
+        return {table.d: one/two, 0: 2*alone/beside, -25: low, -75: high, -1: turns}
     if quantity == "search / pairs":
         table = table_of(d, n, int(case.split()[1]))
         return {d: cpu(search, table)/cpu(count_pairs, table, 5)}
