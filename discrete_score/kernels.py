@@ -1967,7 +1967,7 @@ def _room_to_climb(n, d):
     return Climb(dag, after, allowed, fixed, add, drop, need, ties, legal, roles, columns,
                  n_parents, np.empty(n), at, np.empty(n, bool), todo, np.empty(2, np.int64))
 
-
+# %% ../nbs/98_kernels.ipynb #7d1c8010
 @kernel
 def begin_climb(state):
     "Write what a network tells a climb before anything is scored."
@@ -1983,7 +1983,7 @@ def begin_climb(state):
         for i in range(n): state.n_parents[j] += state.dag[i, j]
     reach_all(state.dag, state.after)
 
-
+# %% ../nbs/98_kernels.ipynb #7d1c8011
 def new_climb(
     columns: np.ndarray,  # That take part, in increasing order
     d: int,  # Columns of the table
@@ -2034,7 +2034,7 @@ def climb_among(
     copy_climb(state, keep, less)
     return less
 
-
+# %% ../nbs/98_kernels.ipynb #7d1c8012
 @kernel
 def whole_network(state):
     "The network of a climb among all columns of the table."
