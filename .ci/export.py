@@ -22,7 +22,8 @@ def snapshot():
 def export():
     "Export and clean; all files, and those that changed."
     before = snapshot()
-    for tool in ("nbdev_export", "nbdev_clean"): subprocess.run([tools / tool], cwd=root, check=True)
+    for tool in ("nbdev_export", "nbdev_clean"):
+        subprocess.run([tools / tool], cwd=root, check=True)
     after, changed = snapshot(), []
     for file in sorted(before.keys() | after.keys()):
         (old, times), (new, _) = before.get(file, (None, None)), after.get(file, (None, None))
