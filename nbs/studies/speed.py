@@ -6,7 +6,9 @@ tables once with plain `np.bincount`. What is not there is left out: `OLD` in th
 folder of version 0.1.0 (`git archive 1b1462a`), `AGRUM` a Python with pyAgrum. Run as a program
 with the numbers of columns and rows, this file does one search and prints its peak memory.
 Wall times (two threads) mean something on an idle machine only: the load is stored beside them.
-`at` is the size that varies; what else is stored of a measurement stands at 0 and below.
+`at` is the size that varies, 0 if none does. What else is stored of a measurement stands there too:
+of two threads what sorting gains (0), the turns (-1) and the quartiles of their ratios (-25, -75),
+of tests and networks the processor's seconds and the families met (0).
 """
 import os
 import platform
