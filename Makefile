@@ -64,5 +64,5 @@ $(VENV)/.runtime: requirements.lock settings.ini setup.py | $(BIN)/python
 	touch $@
 
 $(VENV)/.dev: requirements-dev.lock $(VENV)/.runtime
-	$(BIN)/python .ci/compile_kernels.py >/dev/null 2>&1 & $(PIP) -r requirements-dev.lock
+	$(BIN)/python .ci/compile_kernels.py & $(PIP) -r requirements-dev.lock && wait $$!
 	touch $@
