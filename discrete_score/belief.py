@@ -279,7 +279,7 @@ def rehearsing(self: Belief) -> Chores:  # None of them if there is nothing to t
 @patch
 def rehearsed(
     self: Belief,
-    begun: Chores | None = None,  # What `rehearsing` returned, if some have been held
+    begun: Chores | None = None,  # What `rehearsing` returned, if some of it is done
 ) -> Rehearsal | None:  # None if there is nothing to try, or no time
     "What rehearsals say, as often as the settings ask for; they are held once."
     if self._tried is None and (found := (begun or self.rehearsing()).finish()):

@@ -288,6 +288,11 @@ class _Progress:
         if not self.shown: return
         print(f"\r{self.done}/{self.total} columns placed", end=end, file=sys.stderr, flush=True)
 
+# %% ../nbs/43_cli.ipynb #7d1c9021
+def _compiling() -> None:
+    "Say why nothing seems to happen."
+    _note("compiling for this machine, which takes more than a minute the first time")
+
 # %% ../nbs/43_cli.ipynb #5bc3e6ac
 def _look(args) -> int:
     "Show what each column of a file will become."
@@ -1015,6 +1020,7 @@ def _run(argv: list[str]) -> int:
     _check_command(argv)
     args = _parser().parse_args(argv)
     args.typed = argv
+    if sys.stderr.isatty(): ds.counts.when_compiling(_compiling)
     code = args.run(args)
     if getattr(args, "same", ""): _note(f"the same without questions: {args.same}")
     return code

@@ -5,9 +5,9 @@
 # %% auto #0
 __all__ = ['LEVELS', 'PLAN', 'RISING', 'LEFT_OUT', 'LIKELIHOOD', 'WAYS', 'SET', 'N_SET', 'BRANCH', 'N_BRANCH', 'SHRUNK',
            'N_SHRUNK', 'NO_ROOM', 'WISHES', 'WAITING', 'ROOT', 'TO_SHRINK', 'READY', 'KEPT', 'IN', 'WANTED', 'NO_SPACE',
-           'SIZE_WANTED', 'NODES_MADE', 'kernel', 'part', 'leaf', 'lent', 'Data', 'pack', 'popcount', 'ones',
-           'sizes_of', 'pack_rows', 'as_data', 'Terms', 'far_term', 'term', 'Use', 'picks', 'worth', 'cells_of', 'cut',
-           'seen_configs', 'seen_cells', 'list_rows', 'count_cells', 'sum_terms', 'extend_small', 'renumber',
+           'SIZE_WANTED', 'NODES_MADE', 'kernel', 'on_compiling', 'part', 'leaf', 'lent', 'Data', 'pack', 'popcount',
+           'ones', 'sizes_of', 'pack_rows', 'as_data', 'Terms', 'far_term', 'term', 'Use', 'picks', 'worth', 'cells_of',
+           'cut', 'seen_configs', 'seen_cells', 'list_rows', 'count_cells', 'sum_terms', 'extend_small', 'renumber',
            'number_seen', 'codes_of', 'piles_of', 'walk', 'extend_large', 'cell_of_rows', 'extend_dense', 'add_sixteen',
            'add_where', 'count_rows', 'add_terms', 'add_same', 'sum_piles', 'extend_rows', 'cut_all', 'count_each',
            'rows_in', 'sum_family', 'score_columns', 'extend_cells', 'size_of', 'turns', 'extend', 'count_family',
@@ -36,7 +36,7 @@ from typing import NamedTuple
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
-from numba.core import cgutils
+from numba.core import cgutils, event
 from numba.extending import intrinsic
 
 # %% ../nbs/98_kernels.ipynb #0c90d644
@@ -46,6 +46,23 @@ def kernel(
     "Compile a function on its first call; it runs beside other threads and is kept on disk."
     on_disk = Path(function.__code__.co_filename).is_file()
     return njit(nogil=True, cache=on_disk, error_model="numpy")(function)
+
+# %% ../nbs/98_kernels.ipynb #7d1c9001
+class _Listener(event.Listener):
+    "Calls functions when numba begins to compile."
+    def __init__(self, acts): self.acts = acts
+
+    def on_start(self, what):
+        while self.acts: self.acts.pop()()
+
+    def on_end(self, what): pass
+
+
+def on_compiling(
+    acts: set,  # Functions without arguments; each is taken out and called once
+) -> None:
+    "Call functions as soon as something must be compiled that is not on disk."
+    event.register("numba:compile", _Listener(acts))
 
 # %% ../nbs/98_kernels.ipynb #89c7d665
 def part(
@@ -1970,7 +1987,7 @@ def _room_to_climb(n, d):
 # %% ../nbs/98_kernels.ipynb #7d1c8010
 @kernel
 def begin_climb(state):
-    "Write what a network tells a climb before anything is scored."
+    "Fill a climb whose network is there: nothing is scored yet."
     n = len(state.dag)
     state.add[:] = state.drop[:] = np.nan
     state.need[:] = False
@@ -2007,7 +2024,7 @@ def copy_part(matrix, keep, out):
 
 @kernel
 def copy_climb(state, keep, less):
-    "Write what a climb knows of the columns `keep` into one that has not begun."
+    "Write what a climb knows of the columns `keep` into empty room."
     copy_part(state.dag, keep, less.dag)
     copy_part(state.allowed, keep, less.allowed)
     copy_part(state.fixed, keep, less.fixed)

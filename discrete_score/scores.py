@@ -796,6 +796,6 @@ def tables(self: Families,
 def counted(self: Families,
     families: Sequence[tuple[int, tuple[int, ...]]],  # Children with their parents, in rising order
 ) -> list[CountTable]:  # One per family
-    "The same where nobody asks for pseudo-counts."
+    "Counts of many families: `tables` if rows are at hand, plain counts if they are in pieces."
     if not self.counts.apart: return self.tables(families)
     return [self.counts.lookup(*family) for family in families]

@@ -389,3 +389,16 @@ def test_a_limit_in_seconds_is_named_in_a_note(files):
     assert done.returncode == 0 and "stopped after 0 seconds" in done.stderr
     assert "--max-seconds" in done.stderr
     assert "--max-seconds" in run("order", files / "data.csv", "--max-seconds", -1).stderr
+
+
+def test_a_terminal_is_told_of_compiling(monkeypatch):
+    "What the command line asks to be told is said on a terminal, and nowhere else."
+    class Terminal(io.StringIO):
+        def isatty(self): return True
+    asked = []
+    monkeypatch.setattr(ds.counts, "when_compiling", asked.append)
+    for stream, times in ((io.StringIO(), 0), (Terminal(), 1)):
+        with contextlib.redirect_stderr(stream), contextlib.redirect_stdout(io.StringIO()):
+            assert cli.main(["simulate", "--network", "asia", "--rows", "5"]) == 0
+            for act in asked: act()
+        assert len(asked) == times and stream.getvalue().count("compiling") == times

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from discrete_score.graphs import (
-    check_dag, check_order, check_pdag, consistent_extension, d_top, dag_to_cpdag, edge_list,
-    from_causallearn, from_networkx, full_dag, induced, is_dag, is_order, is_pdag, markov_blanket,
-    moral_graph, potential_sinks, reachable, reduced, skeleton, to_causallearn, to_networkx,
-    to_pgmpy, topological_order, v_structures)
+    check_dag, check_order, check_pdag, closure, consistent_extension, d_top, dag_to_cpdag,
+    edge_list, from_causallearn, from_networkx, full_dag, induced, is_dag, is_order, is_pdag,
+    markov_blanket, moral_graph, potential_sinks, reachable, reduced, skeleton, to_causallearn,
+    to_networkx, to_pgmpy, topological_order, v_structures)
 
 SLOW = bool(os.environ.get("SLOW"))
 quick = settings(deadline=None, max_examples=500 if SLOW else 50)
@@ -92,15 +92,24 @@ def test_relabelling_nodes_relabels_results(dag, data):
 
 
 @quick
+@given(seed=st.integers(0, 10**4), d=st.integers(0, 9))
+def test_closure_follows_every_path(seed, d):
+    arrows = np.random.default_rng(seed).random((d, d)) < .25
+    paths = sum(np.linalg.matrix_power(arrows.astype(int), k) for k in range(1, d + 1)) > 0
+    assert (closure(arrows) == paths).all()
+    assert is_dag(arrows & ~closure(arrows).T)
+
+
+@quick
 @given(dags(min_nodes=1))
 def test_parts_agree_with_networkx(dag):
     graph = to_networkx(dag)
     nodes = range(len(dag))
-    closure = nx.to_numpy_array(nx.transitive_closure_dag(graph), nodelist=nodes) > 0
-    assert np.array_equal(reachable(dag), closure)
-    assert np.array_equal(reachable(dag, themselves=True), closure | np.eye(len(dag), dtype=bool))
+    paths = nx.to_numpy_array(nx.transitive_closure_dag(graph), nodelist=nodes) > 0
+    assert np.array_equal(reachable(dag), paths)
+    assert np.array_equal(reachable(dag, themselves=True), paths | np.eye(len(dag), dtype=bool))
     drawn = nx.to_numpy_array(nx.transitive_reduction(graph), nodelist=nodes) > 0
-    assert np.array_equal(reduced(dag), drawn) and np.array_equal(reduced(closure), drawn)
+    assert np.array_equal(reduced(dag), drawn) and np.array_equal(reduced(paths), drawn)
     assert {tuple(row) for row in v_structures(dag).tolist()} == {
         (min(i, j), k, max(i, j)) for i, k, j in nx.dag.v_structures(graph)}
     moral = nx.moral_graph(graph)
