@@ -291,7 +291,7 @@ class _Progress:
 # %% ../nbs/43_cli.ipynb #7d1c9021
 def _compiling() -> None:
     "Say why nothing seems to happen."
-    _note("compiling for this machine, which takes more than a minute the first time")
+    _note("compiling for this machine, which takes about a minute the first time")
 
 # %% ../nbs/43_cli.ipynb #5bc3e6ac
 def _look(args) -> int:
@@ -633,16 +633,25 @@ def _dag(args) -> int:
     reading = _reading(args)
     table = reading.table(_source(args, reading))
     if args.bootstrap: ds.pieces.refuse_processes(table, args.jobs)
-    if args.order:
+    held = _held(args, table) if args.order else None
+    if args.order and held is None:
         graph = _graph_along(table, _read_order(args.order)[0], args)
         for note in table.notes: _note(f"note: {_in_shell(note)}")
     else:
-        model = _model(args).fit(table, callback=_Progress(table.d))
-        options = dict(bootstrap=args.bootstrap, n_jobs=args.jobs)
+        model = held or _model(args).fit(table, callback=_Progress(table.d))
+        options = dict(bootstrap=args.bootstrap, n_jobs=args.jobs, X=held and table)
         graph = model.dag(args.base, args.strategy, **options, **_graph_options(args))
         _remark(model.result_)
     _say(*_show_graph(graph))
     return _write_graph(graph, args)
+
+# %% ../nbs/43_cli.ipynb #7d1c9030
+def _held(args, table) -> "ds.DiscreteScore | None":
+    "The result in the file of `--order`, if it is one, of this table, and nothing new was stated."
+    if args.order == "-" or _known(args): return None
+    try: model = ds.load_order(args.order)
+    except (ValueError, TypeError, OSError): return None
+    return model if model.result_.holds(table) else None
 
 # %% ../nbs/43_cli.ipynb #b0d74e1a
 def _graph_options(args) -> dict:
@@ -693,8 +702,8 @@ def _add_dag(parser) -> None:
     _add_fields(parser, *fields(ds.pieces.Placing))
     _add_search(parser)
     known = ds.baselines.BASELINES.words("ges")
-    parser.add_argument("--order", metavar="FILE", help="JSON file with the order, for example of "
-                        "`order --out`; without it the order is found first")
+    parser.add_argument("--order", metavar="FILE", help="JSON: a result of `order --out`, whose "
+                        "graph is taken, or an order; without it the order is found first")
     parser.add_argument("--base", help="SCORE+[X] with this structure learner instead of the "
                         f"result's own graph: {known}")
     parser.add_argument("--strategy", choices=["insert", "prune", "parents"],

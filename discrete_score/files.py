@@ -7,6 +7,7 @@ __all__ = ['FORMATS', 'Format', 'read_bins', 'Reading', 'Attempt', 'read_table',
            'write_text', 'plain', 'write_json', 'read_json', 'label_texts', 'fingerprint', 'versions']
 
 # %% ../nbs/01_files.ipynb #7e6cb291
+import atexit
 import errno
 import hashlib
 import io
@@ -16,6 +17,7 @@ import platform
 import re
 import stat
 import sys
+import time
 import uuid
 import warnings
 import zipfile
@@ -60,13 +62,25 @@ def _is_path(source): return isinstance(source, (str, os.PathLike))
 # %% ../nbs/01_files.ipynb #66d236d7
 class _Rest(io.RawIOBase):
     "A stream with bytes in front of it that were read already."
-    def __init__(self, start: bytes, rest): self.start, self.rest = start, rest
+    def __init__(self, start: bytes, rest): self.start, self.rest, self.busy = start, rest, False
     def readable(self): return True
     def readinto(self, buffer):
+        self.busy = True
         data = self.start[:len(buffer)] or self.rest.read(len(buffer))
         self.start = self.start[len(buffer):]
         buffer[:len(data)] = data
+        self.busy = False
         return len(data)
+
+    def end(self):
+        "Give no more bytes; the end of the process waits for a thread that still asks."
+        self.start, self.rest = b"", io.BytesIO()
+        atexit.register(self._let_finish)
+
+    def _let_finish(self):
+        for _ in range(10):
+            time.sleep(.1)
+            if not self.busy: return
 
 # %% ../nbs/01_files.ipynb #601f371e
 _MAX_COLUMNS, _START = 10_000, 1 << 16
@@ -89,7 +103,7 @@ def _open_bytes(source):
 
 # %% ../nbs/01_files.ipynb #d5178775
 def _check_text(start: bytes) -> None:
-    "Refuse what is empty, and archives and other formats under the name of a CSV."
+    "Refuse what is empty or our own, and archives and other formats under the name of a CSV."
     if not start: raise Problem("the file is empty; expected a header and rows.")
     if start.startswith(b"PK\x03\x04"):
         raise Problem("the file is a spreadsheet or a zip archive, not a CSV. If it is a "
@@ -98,6 +112,9 @@ def _check_text(start: bytes) -> None:
     if start.startswith(b"PAR1"):
         raise Problem("the file is Parquet, not a CSV. Pass {format}.",
                       format=Setting("format", "parquet"), best=Setting("format", "parquet"))
+    if start.startswith(b"{") and b'"format": "discrete_score' in start:
+        raise Problem("the file holds a saved result, not a table. Give the table that was "
+                      "searched.")
 
 # %% ../nbs/01_files.ipynb #4938013e
 def _encoding(start: bytes, given: str) -> str:
@@ -166,18 +183,19 @@ def _all_text() -> pyarrow.csv.ConvertOptions:
     return pyarrow.csv.ConvertOptions(column_types=types, strings_can_be_null=False)
 
 # %% ../nbs/01_files.ipynb #1007fb14
-def _csv_batches(stream, reading):
+def _csv_batches(rest, reading):
     "All cells as text, header included; at least `nrows` + 1 rows if there are so many."
-    reader = pyarrow.csv.open_csv(
-        stream,
-        pyarrow.csv.ReadOptions(autogenerate_column_names=True, encoding=reading.encoding,
-                                use_threads=False, block_size=1 << 22),
-        pyarrow.csv.ParseOptions(delimiter=reading.sep, newlines_in_values=True),
-        _all_text())
-    batches, rows = [], 0
-    for batch in reader:
-        batches, rows = [*batches, batch], rows + len(batch)
-        if reading.nrows is not None and rows > reading.nrows: break
+    read = pyarrow.csv.ReadOptions(autogenerate_column_names=True, encoding=reading.encoding,
+                                   use_threads=False, block_size=1 << 22)
+    parse = pyarrow.csv.ParseOptions(delimiter=reading.sep, newlines_in_values=True)
+    stream, batches, rows, whole = pa.PythonFile(rest, mode="r"), [], 0, False
+    try:
+        for batch in (reader := pyarrow.csv.open_csv(stream, read, parse, _all_text())):
+            batches, rows = [*batches, batch], rows + len(batch)
+            if reading.nrows is not None and rows > reading.nrows: break
+        else: whole = True
+    finally:
+        if not whole: rest.end()
     return pa.Table.from_batches(batches, reader.schema).unify_dictionaries()
 
 # %% ../nbs/01_files.ipynb #dd63ae9d
@@ -377,9 +395,8 @@ def _parse_csv(source, reading):
         start, rest = _open_bytes(source)
         _check_text(start)
         layout = _layout(start, reading)
-        stream = pa.PythonFile(_Rest(_with_name(start, layout), rest), mode="r")
         known = replace(reading, sep=layout.sep, encoding=layout.encoding)
-        return _csv_batches(stream, known), layout
+        return _csv_batches(_Rest(_with_name(start, layout), rest), known), layout
     except (pa.ArrowException, UnicodeError, LookupError, OSError) as error:
         if isinstance(error, OSError) and error.errno: raise
         raise _csv_error(error, layout.sep) from None

@@ -402,3 +402,19 @@ def test_a_terminal_is_told_of_compiling(monkeypatch):
             assert cli.main(["simulate", "--network", "asia", "--rows", "5"]) == 0
             for act in asked: act()
         assert len(asked) == times and stream.getvalue().count("compiling") == times
+
+
+def test_the_graph_of_a_result_is_its_own(tmp_path):
+    "The file of a search gives the graph that the search gave; what is stated anew, another one."
+    kept, out = tmp_path / "order.json", [tmp_path / f"{k}.json" for k in range(3)]
+    table = tmp_path / "asia.csv"
+    ds.load_network("asia").sample(4000, seed=0).to_csv(table, index=False)
+    assert run("order", table, "--out", kept).returncode == 0
+    once = run("dag", table, "--out", out[0])
+    again = run("dag", table, "--order", kept, "--out", out[1])
+    assert again.stdout == once.stdout and "compelled" in again.stdout
+    first, second = map(ds.load_dag, out[:2])
+    assert (first.dag == second.dag).all() and first.marks == second.marks
+    order = json.loads(kept.read_text())["order"]
+    stated = run("dag", table, "--order", kept, "--roots", order[0], "--out", out[2])
+    assert stated.returncode == 0 and ds.load_dag(out[2]).base == "ges"

@@ -9,6 +9,7 @@ import json
 import os
 import pickle
 import struct
+import subprocess
 import sys
 import zlib
 from pathlib import Path
@@ -386,3 +387,28 @@ def test_a_spreadsheet_is_read_by_its_library(tmp_path, monkeypatch):
     assert asked == ["openpyxl"]
     (tmp_path / "t.ods").write_bytes(b"PK\x03\x04")
     assert ds.read_table(tmp_path / "t.ods") == table and asked[-1] == "odf"
+
+
+SLOW_STREAM = """
+import io, time
+from discrete_score.files import read_table
+parts = iter([b"a,b\\n1,2\\n1,2,3\\n", *[b"1,2\\n"] * 200])
+class Slow(io.BytesIO):
+    def read(self, *size):
+        time.sleep(.01)
+        return next(parts, b"")
+read_table(Slow())
+"""
+
+
+def test_a_mistake_found_while_bytes_are_read_ends_in_words():
+    "Arrow's thread still asks for bytes when the process ends: that must not abort it."
+    done = subprocess.run([sys.executable, "-c", SLOW_STREAM], capture_output=True, text=True)
+    assert done.returncode == 1 and "row 3 of the file has 3 cells" in done.stderr.splitlines()[-1]
+
+
+def test_a_saved_result_is_not_a_table(tmp_path):
+    rows = ds.load_network("asia").sample(200, seed=0)
+    ds.DiscreteScore(guide=None).fit(rows).save(tmp_path / "order.json")
+    with pytest.raises(ValueError, match="saved result"):
+        ds.files.read_table(tmp_path / "order.json")
