@@ -818,8 +818,13 @@ def _demo(args) -> int:
     "Sample a network that ships with the package, find its order, compare it with the truth."
     net = ds.load_network(args.network)
     model = ds.DiscreteScore(measure=args.measure, unused="drop", seed=args.seed)
-    model.fit(net.sample(args.rows, seed=args.seed))
-    print(f"{args.network}: {net.d} columns, {net.dag.sum()} edges, {args.rows:,} rows\n")
+    model.fit(net.sample(args.rows, seed=args.seed), callback=_Progress(net.d))
+    print(f"{args.network}: {net.d} columns, {net.dag.sum()} edges, {args.rows:,} rows")
+    edges, at = model.edges_, net.names.index
+    firm = edges.loc[edges["mark"] == "compelled", ["from", "to"]].itertuples(index=False)
+    firm = [net.dag[at(a), at(b)] for a, b in firm]
+    print(f"{len(edges)} edges found, {len(firm)} of them compelled by the data, {sum(firm)} of "
+          "these right\n")
     true = [net.names[j] for j in ds.topological_order(net.dag)]
     pairs = ds.words.Rows(("found, roots first", "one true order"), list(zip(model.order_, true)))
     wrong, chance = ds.d_top(model.order_, net.dag, names=net.names), _chance(net.dag)

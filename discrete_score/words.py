@@ -16,7 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 import numpy as np
 import pandas as pd
-from .base import Phrase, Registry, Said, Setting, choices_of, option, patch
+from .base import (
+    Phrase, Registry, Said, Setting, choices_of, counted, option, patch)
 from .dag import MARKS, VERDICTS, Comparison, DagResult
 from .data import Table
 from .diagnosis import Diagnosis
@@ -356,9 +357,9 @@ def vote(
     if not found.total or not result.arrows_compelled(): return Statement(_NOTHING)
     facts = dict(measure=found.measure, right=found.right, total=found.total,
                  low=found.low, high=found.high)
-    counted = Phrase(_COUNTED, **facts)
-    if found.deserves_vote: return Statement(Phrase(_EARNED, **facts), [counted], meaning=[_REASON])
-    return Statement(Phrase(_UNEARNED, **facts), [counted], meaning=[_HALF])
+    said = Phrase(_COUNTED, **facts)
+    if found.deserves_vote: return Statement(Phrase(_EARNED, **facts), [said], meaning=[_REASON])
+    return Statement(Phrase(_UNEARNED, **facts), [said], meaning=[_HALF])
 
 
 _NOT_ASKED = Phrase("Not asked: that needs a guide and a complete search.")
@@ -533,6 +534,9 @@ def graph_edges(
         row = [a, arrows[mark == "open"], b, *([mark] if marked else [])]
         cells.append(row if graph.confidence is None else [*row, f"{share:.2f}"])
     details = [legend(found["mark"])] if marked and len(found) else []
+    place = {name: k for k, name in enumerate(graph.order)}
+    if back := sum(place[a] > place[b] for a, b in graph.edges):
+        details.append(f"Against the order: {counted(back, 'arrow')}, as the learner has it.")
     if graph.confidence is not None: details.append(_STEADY)
     rows = Rows(head, cells, (len(head) - 1,) if graph.confidence is not None else ())
     return Statement(Phrase(repr(graph) + "."), details, rows=rows)

@@ -226,6 +226,8 @@ def test_demo_and_check_prior(tmp_path):
     picture, prior = tmp_path / "demo.png", tmp_path / "prior.json"
     done = run("demo", "--network", "earthquake", "--rows", 2000, "--plot", picture)
     assert done.returncode == 0 and "D_top" in done.stdout and picture.stat().st_size > 5000
+    said = r"\d edges found, \d of them compelled by the data, \d of these right"
+    assert re.search(said, done.stdout)
     done = run("check-prior", "--network", "earthquake", "--out", prior)
     assert done.returncode == 0 and len(json.loads(prior.read_text())["edges"]) == 4
 
@@ -418,3 +420,8 @@ def test_the_graph_of_a_result_is_its_own(tmp_path):
     order = json.loads(kept.read_text())["order"]
     stated = run("dag", table, "--order", kept, "--roots", order[0], "--out", out[2])
     assert stated.returncode == 0 and ds.load_dag(out[2]).base == "ges"
+    assert "Against the order" not in once.stdout
+    kept.write_text(json.dumps(order[::-1]))
+    turned = run("dag", table, "--order", kept, "--out", out[2])
+    back = sum(order.index(a) < order.index(b) for a, b in ds.load_dag(out[2]).edges)
+    assert 0 < back and f"Against the order: {back} arrow" in turned.stdout
