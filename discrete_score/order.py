@@ -139,8 +139,9 @@ def relation(
     _check_edges(self)
     pairs = list(_pairs(self, names))
     if not pairs: return np.zeros((len(names),) * 2, bool)
-    graph = nx.DiGraph(pairs)
+    graph, place = nx.DiGraph(), {name: k for k, name in enumerate(names)}
     graph.add_nodes_from(names)
+    graph.add_edges_from(sorted(pairs, key=lambda pair: [place[name] for name in pair]))
     try: cycle = [str(a) for a, _ in nx.find_cycle(graph)]
     except nx.NetworkXNoCycle: closed = nx.transitive_closure(graph)
     else:

@@ -148,3 +148,14 @@ def test_arrows_turned_on_two_threads(monkeypatch):
         found.append((best.order, best.value, best.margins))
     assert found[0] == found[1]
     assert set(parts) == {1, 2}
+
+
+def test_a_contradiction_is_worded_alike_in_every_process():
+    "Statements are sets; what is said of them does not hang on how a process hashes names."
+    ask = ("import discrete_score as ds\n"
+           "known = {'before': [('b', 'a'), ('c', 'b'), ('a', 'c')]}\n"
+           "try: ds.order.as_known(known, list('abc'))\n"
+           "except ValueError as error: print(error)")
+    said = {subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True,
+                           env=os.environ | {"PYTHONHASHSEED": str(k)}).stdout for k in range(4)}
+    assert len(said) == 1 and "a before c before b before a" in said.pop()
