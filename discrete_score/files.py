@@ -75,12 +75,14 @@ class _Rest(io.RawIOBase):
     def end(self):
         "Give no more bytes; the end of the process waits for a thread that still asks."
         self.start, self.rest = b"", io.BytesIO()
-        atexit.register(self._let_finish)
+        atexit.unregister(_let_finish)
+        atexit.register(_let_finish, self)
 
-    def _let_finish(self):
-        for _ in range(10):
-            time.sleep(.1)
-            if not self.busy: return
+
+def _let_finish(rest):
+    for _ in range(10):
+        time.sleep(.1)
+        if not rest.busy: return
 
 # %% ../nbs/01_files.ipynb #601f371e
 _MAX_COLUMNS, _START = 10_000, 1 << 16
